@@ -32,9 +32,8 @@ from scrapy_rep.page_responses import (
     preferences_in_a_crawl,
     read_and_keep,
 )
-from scrapy_rep.pages.directives import PageDirectives
+from scrapy_rep.pages.directives import NOFOLLOW, NOINDEX, NONE, PageDirectives
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
-from scrapy_rep.pages.terms import NOFOLLOW, NOINDEX, NONE
 from scrapy_rep.preferences.statement import CATEGORIES, DISALLOWED, Preferences
 from scrapy_rep.robotstxt.profiles import Profile, named
 from scrapy_rep.settings import RepSettings, obeys

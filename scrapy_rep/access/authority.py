@@ -35,11 +35,6 @@ class Authority(NamedTuple):
         return f"{self.scheme}://{host}{port}"
 
     @property
-    def origin(self) -> str:
-        """The scheme, host and port as they stand in a URL: ``https://example.org``."""
-        return str(self)
-
-    @property
     def robots_uri(self) -> str:
         """The URI of the rules: ``scheme://authority/robots.txt`` (RFC 9309 section 2.3)."""
         return f"{self}/robots.txt"

@@ -1,4 +1,4 @@
-"""Findings about the lines of a robots.txt and their values, and all findings about a file."""
+"""Findings about the octets of a robots.txt and about its lines, and all findings about a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
 
-from scrapy_rep.linting.file_checks import check_characters, check_file, is_html
 from scrapy_rep.linting.group_checks import (
     check_agents,
     check_order,
@@ -24,14 +23,21 @@ from scrapy_rep.linting.lines import (
     Finding,
     Line,
     RobotsFile,
+    finding,
     quoted,
 )
 from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR, ROBOTS_TXT
 from scrapy_rep.preferences.statement import UNKNOWN as UNKNOWN_USE
-from scrapy_rep.preferences.vocabularies import MOST_OCTETS, content_usage, path_and_expression
+from scrapy_rep.preferences.vocabularies import (
+    MOST_OCTETS,
+    content_signal,
+    content_usage,
+    path_and_expression,
+)
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt import pace
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 _USUAL: Final = {
     syntax.AGENT: "User-agent",
@@ -69,9 +75,6 @@ _READERS: Final = {
 }
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?[^/?]*")
-_ALL: Final = frozenset(("", "/", "/*", "/$"))
-"""What follows a host where the whole host is meant."""
 _LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
 _SIGNALS: Final = {
     "search": ("yes", "no"),
@@ -79,6 +82,19 @@ _SIGNALS: Final = {
     "ai-train": ("yes", "no"),
     "use": ("immediate", "reference", "full"),
 }
+_LONGEST_LINE: Final = 8 * 2083 - 1
+_MARKS: Final = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_HTML: Final = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*|<\?xml[^>]{0,200}>\s*)?"
+    rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|div|p|h1|a|table|center)[\s>]",
+    re.IGNORECASE | re.DOTALL,
+)
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_CONTROLS: Final = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\xa0\xad\u200b-\u200f\u2028-\u202e\u2060\ufeff]"
+)
+_MOST_CONTROLS: Final = 20
+"""Lines with control characters that are named one by one; a binary file has thousands."""
 
 
 def lint(body: bytes) -> list[Finding]:
@@ -102,6 +118,79 @@ def lint(body: bytes) -> list[Finding]:
             check_preferences(file),
         )
     return sorted(found, key=lambda one: (one.line or 0, one.column or 0, one.code))
+
+
+def is_html(body: bytes) -> bool:
+    """Return True if a file begins as a page of HTML does."""
+    return _HTML.match(body[:2000]) is not None
+
+
+def check_file(body: bytes) -> Iterator[Finding]:
+    """Yield what is to be said about a file as a whole and about its encoding."""
+    if not body.strip():
+        yield finding(
+            "empty-file",
+            "the file is empty: everything is allowed",
+            'write "User-agent: *" and "Disallow:" to say so, or answer with status 404',
+        )
+    if len(body) > DEFAULT_MAX_SIZE:
+        yield finding(
+            "over-500-kib",
+            f"the file has {len(body):,} octets; crawlers may stop reading after 512,000",
+            "shorten the file: rules with * replace many rules for single paths",
+        )
+    coding = next((_MARKS[mark] for mark in _MARKS if body.startswith(mark)), None)
+    if coding:
+        yield finding(
+            "byte-order-mark",
+            f"the file begins with a byte order mark of {coding}",
+            "save the file as UTF-8 without a byte order mark",
+            line=1,
+            column=1,
+        )
+    if is_html(body):
+        yield finding(
+            "html-not-text",
+            "the file is a page of HTML, not a robots.txt",
+            "serve plain text at /robots.txt, or answer with status 404",
+            line=1,
+            column=1,
+        )
+    yield from _check_encoding(body, coding)
+
+
+def _check_encoding(body: bytes, coding: str | None) -> Iterator[Finding]:
+    fix = "save the file as UTF-8, or percent-encode what is not ASCII in paths"
+    if coding == "UTF-16":
+        yield finding("not-utf-8", "the file is encoded in UTF-16", fix, line=1, column=1)
+        return
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        lines = _LINE_END.split(body[: error.start])
+        column = len(lines[-1].decode("utf-8", "replace")) + 1
+        message = f"the octet 0x{body[error.start]:02X} is not UTF-8 here"
+        yield finding("not-utf-8", message, fix, line=len(lines), column=column)
+
+
+def check_characters(lines: list[str]) -> Iterator[Finding]:
+    """Yield the lines that are too long, and the first lines that hold invisible characters."""
+    named = 0
+    for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST_LINE:
+            message = f"the line has {len(line):,} octets; Google's parser reads 16,663 of them"
+            fix = "split the line into several records"
+            yield finding("line-too-long", message, fix, line=number, column=1)
+        if named == _MOST_CONTROLS or (line.isascii() and line.isprintable()):
+            continue
+        text = line.encode("latin-1").decode("utf-8", "replace").partition("#")[0]
+        found = _CONTROLS.search(text)
+        if found is not None:
+            message = f"the character U+{ord(found.group()):04X} is invisible, and counts"
+            column = found.start() + 1
+            fix = "remove the character"
+            yield finding("control-character", message, fix, line=number, column=column)
+            named += 1
 
 
 def check_keys(file: RobotsFile) -> Iterator[Finding]:
@@ -181,19 +270,14 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
 
 def _cannot_match(file: RobotsFile, line: Line) -> Finding:
     path = line.value
-    url = _URL.match(path)
-    rest = path[url.end() :] if url else path
-    why = "is a URL, and a rule takes a path" if url else "does not begin with / or *"
-    fix = f"write {quoted(rest if rest[:1] == '/' else '/' + rest)}"
-    if url and rest in _ALL:  # perhaps of another host
-        fix = "write Disallow: in its place, or / for all of the host of this file"
-    elif path[0] in "?$.":
+    if path[0] in "?$.":
         fix = f"write {quoted('/*' + path)}"
-    elif not url and "." in path.partition("/")[0]:  # which may be a host
+    elif "://" in path or "." in path.partition("/")[0]:  # it begins with a host, or may do so
         fix = "write the path alone, beginning with /"
-    return file.finding_at(
-        "path-cannot-match", line, f'"{quoted(path)}" {why}: it matches nothing', fix
-    )
+    else:
+        fix = f"write {quoted('/' + path)}"
+    message = f'"{quoted(path)}" does not begin with / or *: it matches nothing'
+    return file.finding_at("path-cannot-match", line, message, fix)
 
 
 def check_values(file: RobotsFile) -> Iterator[Finding]:
@@ -211,25 +295,17 @@ def check_values(file: RobotsFile) -> Iterator[Finding]:
         elif line.key in (syntax.HOST, syntax.CLEAN_PARAM) and not line.value:
             message = f"{_USUAL[line.key]} has no value"
             yield file.finding_at("value-unreadable", line, message, "remove the line")
-        elif line.key == LICENSE_KEY:
-            yield from _license(file, line)
+        elif line.key == LICENSE_KEY and not _is_absolute(line.value, ("https",)):
+            message = f'"{quoted(line.value)}" is not an absolute https URL: it names no licence'
+            fix = "write the whole URL: https://example.org/license.xml"
+            yield file.finding_at("license-not-absolute", line, message, fix)
 
 
-def _license(file: RobotsFile, line: Line) -> Iterator[Finding]:
-    fix = "write the whole URL: https://example.org/license.xml"
-    if not _is_absolute(line.value):
-        message = f'"{quoted(line.value)}" is not an absolute URL: it names no licence'
-        yield file.finding_at("license-not-absolute", line, message, fix)
-    elif not line.value.lower().startswith("https:"):
-        message = "a licence is retrieved by https alone"
-        yield file.finding_at("license-not-https", line, message, fix)
-
-
-def _is_absolute(value: str) -> bool:
-    """Return True for an http or https URL with a host, and without white space."""
+def _is_absolute(value: str, schemes: tuple[str, ...] = ("http", "https")) -> bool:
+    """Return True for a URL with one of the schemes and a host, and without white space."""
     try:
         parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in value
+        return parts.scheme in schemes and bool(parts.hostname) and " " not in value
     except ValueError:
         return False
 
@@ -264,17 +340,13 @@ def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
 
 
 def _signal(file: RobotsFile, line: Line) -> Iterator[Finding]:
-    column = line.column
-    for part in line.value[:MOST_OCTETS].split(","):
-        name, _, said = (text.strip(" \t") for text in part.partition("="))
-        start = column + len(part) - len(part.lstrip(" \t"))
-        column += len(part) + 1
-        known = _SIGNALS.get(name.lower())
+    for one in content_signal(line.value[:MOST_OCTETS], ROBOTS_TXT):
+        known = _SIGNALS.get(one.label)
         if known is None:
-            message = f'"{quoted(name)}" is not a content signal'
+            message = f'"{quoted(one.label)}" is not a content signal'
             fix = f"use one of {', '.join(_SIGNALS)}"
-            yield file.finding_at("content-signal-unknown-label", line, message, fix, start)
-        elif said.lower() not in known:
-            message = f'"{quoted(said)}" is not a value of {name.lower()}'
-            fix = f"write {name.lower()}={known[0]} or {name.lower()}={known[1]}"
-            yield file.finding_at("content-signal-unknown-value", line, message, fix, start)
+            yield file.finding_at("content-signal-unknown-label", line, message, fix)
+        elif one.value.lower() not in known:
+            message = f'"{quoted(one.value)}" is not a value of {one.label}'
+            fix = f"write {one.label}={known[0]} or {one.label}={known[1]}"
+            yield file.finding_at("content-signal-unknown-value", line, message, fix)

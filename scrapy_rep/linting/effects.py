@@ -52,38 +52,44 @@ class Difference(NamedTuple):
     new_pace: Pace
 
 
+class _Said(NamedTuple):
+    """What a file says to a crawler: its rules, in order, and its pace as it is shown."""
+
+    rules: Rules
+    pace: Pace
+
+
 class _Version(RobotsTxt):
-    """One of the two files. Its text is split once, and not for each crawler."""
+    """One of the two files. Its text is split once, and what it says to a group is read once."""
 
     def __init__(self, body: bytes, profile: str) -> None:
         super().__init__(body, named(profile))
         self._split = {
             members: Groups(self.text(), self.profile, members) for members in ((), PACE_KEYS)
         }
-        self._groups: dict[object, Group] = {}
+        self._said: dict[object, _Said] = {}
 
     def group(self, tokens: tuple[str, ...], members: tuple[str, ...] = ()) -> Group:
-        """Return the lines that are for a crawler, as they were found before."""
-        found = self._groups.get((tokens, members))
-        if found is None:
-            found = self._groups[tokens, members] = self._split[members].of(tokens)
-        return found
+        """Return the lines that are for a crawler."""
+        return self._split[members].of(tokens)
 
     def crawlers(self) -> list[str]:
         """Return the crawlers that the file names."""
         return [token for _, name in self._split[()].names for token in self.tokens_of(name)]
 
-    def said_to(self, agent: str) -> tuple[object, ...]:
-        """Return what is the same for two crawlers to which the file says the same."""
-        return self.group(self.tokens_of(agent)).spans, self.pace(agent)
+    def said_to(self, agent: str) -> _Said:
+        """Return what the file says to a crawler; if it says the same to two, the same object."""
+        tokens = self.tokens_of(agent)
+        groups = [self.group(tokens, members) for members in self._split]
+        # All that are not named have the same groups, of which there may be thousands.
+        key = tuple([one.spans if one.token in tokens else DEFAULT for one in groups])
+        if key not in self._said:
+            rules = rules_of(groups[0], self.profile)
+            said = _Said(tuple([(allow, text) for allow, text, _ in rules]), self._pace(agent))
+            self._said[key] = self._said.setdefault(repr(said), said)
+        return self._said[key]
 
-    def rules(self, agent: str) -> Rules:
-        """Return the rules for a crawler, in order."""
-        found = rules_of(self.group(self.tokens_of(agent)), self.profile)
-        return tuple([(allow, pattern) for allow, pattern, _ in found])
-
-    def pace_in_words(self, agent: str) -> Pace:
-        """Return the pace for a crawler, as it is shown."""
+    def _pace(self, agent: str) -> Pace:
         delay, rate = self.pace(agent)
         said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
         if rate is not None:
@@ -101,21 +107,18 @@ def difference(
     """
     before, after = _Version(old, profile), _Version(new, profile)
     asked = [agent.lower() for agent in agents] or [DEFAULT, *before.crawlers(), *after.crawlers()]
-    several: dict[tuple[object, ...], list[str]] = {}
+    several: dict[tuple[int, int], list[str]] = {}
     for agent in dict.fromkeys(asked):
-        several.setdefault((before.said_to(agent), after.said_to(agent)), []).append(agent)
-    found: dict[tuple[object, ...], Difference] = {}
+        key = id(before.said_to(agent)), id(after.said_to(agent))
+        several.setdefault(key, []).append(agent)
+    found = []
     for names in several.values():
-        agent = names[0]
-        rules = before.rules(agent), after.rules(agent)
-        paths = tuple(islice(_changes(before, after, rules, agent), MOST_PATHS))
-        paces = before.pace_in_words(agent), after.pace_in_words(agent)
-        if paths or paces[0] != paces[1]:
-            # Verdicts name the group, which may be that of the crawler itself.
-            known = rules, str(paces), len(paths)
-            earlier = found.get(known, Difference((), paths, *paces))
-            found[known] = earlier._replace(agents=(*earlier.agents, *names))
-    return [*found.values()]
+        said = before.said_to(names[0]), after.said_to(names[0])
+        changes = _changes(before, after, (said[0].rules, said[1].rules), names[0])
+        paths = tuple(islice(changes, MOST_PATHS))
+        if paths or said[0].pace != said[1].pace:
+            found.append(Difference((*names,), paths, said[0].pace, said[1].pace))
+    return found
 
 
 def _changes(

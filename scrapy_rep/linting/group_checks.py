@@ -109,16 +109,13 @@ def _before(file: RobotsFile, line: Line) -> Iterator[Finding]:
 
 
 def _two_ways(file: RobotsFile, line: Line, between: Line) -> Finding:
-    what, together = "is not a rule", f"move line {between.number} down"
-    if between.key == BLANK:
-        what, together = "is blank", "remove the blank line"
     message = (
-        f"line {between.number} {what}, so this line and the user-agent lines before it share the "
-        "rules that follow; some readers see two groups"
+        f"line {between.number} is not a rule, so this line and the user-agent lines before it "
+        "share the rules that follow; some readers see two groups"
     )
     fix = (
-        f"{together} if the user-agent lines belong together, else write Disallow: or another rule "
-        "before this line"
+        "put the user-agent lines next to each other if they belong together, else write "
+        "Disallow: or another rule before this line"
     )
     return file.finding_at("group-read-two-ways", line, message, fix, 1)
 
@@ -207,13 +204,9 @@ def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence
     fix = _REMOVE
     if decider is None:
         why = "no disallow rule that is as short or shorter matches there"
-    elif decider.key == line.key and decider.value == line.value:
-        why = f"the rule stands in line {decider.number} already"
-    elif decider.key == line.key:
-        why = f'"{quoted(decider.value)}" in line {decider.number} covers it'
     else:
-        why = f'"{quoted(str(verdict.rule))}" in line {decider.number} overrules it'
-        if line.key == syntax.DISALLOW:
+        why = f'"{quoted(str(verdict.rule))}" in line {decider.number} decides without it'
+        if decider.key != line.key == syntax.DISALLOW:
             severity = "warning"
             fix = "remove one of the two rules, or make the disallow rule the longer one"
     message = f'"{quoted(line.value)}" changes nothing: {why}'

@@ -16,8 +16,8 @@ from urllib.parse import urljoin
 
 from w3lib.url import canonicalize_url
 
+from scrapy_rep.pages.directives import NOFOLLOW
 from scrapy_rep.pages.markup import Markup
-from scrapy_rep.pages.terms import NOFOLLOW
 
 _UTF_8: Final = "utf-8"
 

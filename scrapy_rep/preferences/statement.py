@@ -27,7 +27,6 @@ CONTENT_USAGE: Final = "content-usage"
 CONTENT_SIGNAL: Final = "content-signal"
 TDMREP: Final = "tdmrep"
 META: Final = "meta"
-RSL: Final = "rsl"
 PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
 
 RESERVATION: Final = "tdm-reservation"

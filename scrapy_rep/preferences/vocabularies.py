@@ -20,7 +20,6 @@ from scrapy_rep.preferences.statement import (
     HEADER,
     POLICY,
     RESERVATION,
-    RSL,
     TDMREP,
     UNKNOWN,
     License,
@@ -128,16 +127,6 @@ def tdmrep(reservations: Sequence[str], policies: Iterable[str], source: str) ->
     if policy is not None:
         found.append(Statement(TDMREP, POLICY, policy, UNKNOWN, source))
     return found
-
-
-def license_line(value: str, source: str, line: int) -> License | Statement:
-    """Return the licence that a ``License`` line of robots.txt names (RSL 1.0).
-
-    ``License: none (public domain)`` has no URL, and is kept as written.
-    """
-    if is_url(value):
-        return License(value, source, line)
-    return Statement(RSL, RELATION, value, UNKNOWN, source, line)
 
 
 def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:

@@ -200,7 +200,7 @@ class Groups:
         self._joined = "\n".join(["", *pieces[1::2], ""]).lower()
         """The names, each with a line end before and after it."""
         self._spans: dict[int, range] = {}
-        self._lines: list[int] = []
+        self._default: tuple[range, ...] | None = None
 
     @cached_property
     def names(self) -> list[tuple[int, str]]:
@@ -208,12 +208,11 @@ class Groups:
         several = enumerate(self._joined.split("\n")[1:-1])
         return [(n, name) for n, value in several for name in names_of(value, self._profile)]
 
+    @cached_property
     def lines(self) -> list[int]:
-        """Return the number of each user-agent line among all lines, which count from 1."""
-        if not self._lines:
-            before = self.before, *self._texts[:-1]
-            self._lines = [*accumulate([text.count("\n") + 1 for text in before])]
-        return self._lines
+        """The number of each user-agent line among all lines, which count from 1."""
+        before = self.before, *self._texts[:-1]
+        return [*accumulate([text.count("\n") + 1 for text in before])]
 
     def of(self, wanted: Sequence[str]) -> Group:
         """Return the group of the first token that any user-agent line names, or else of ``*``.
@@ -224,22 +223,29 @@ class Groups:
         profile = self._profile
         if self._joined == "\n*\n" and not profile.group_needs_a_rule:  # as in half of all files
             return Group(DEFAULT, _ONLY, self)
-        for token in (*wanted, DEFAULT):
-            spans: dict[range, None] = {}
-            for number in self._naming(token):
-                span = self._span(number)
-                if not profile.group_needs_a_rule or self._has_a_rule(span):
-                    spans[span] = None
-                    if not profile.all_groups_are_merged:
-                        break
-            if spans:
-                return Group(token, (*spans,), self)
-        return Group(None, (), self)
+        for token in wanted:
+            if spans := self._spans_of(token):
+                return Group(token, spans, self)
+        if self._default is None:  # thousands of crawlers may share thousands of groups
+            self._default = self._spans_of(DEFAULT)
+        return Group(DEFAULT if self._default else None, self._default, self)
 
     def text(self, number: int) -> str:
         """Return what follows a user-agent line, up to the next one or to a blank line."""
         text, blank = self._texts[number], self._grammar.blank
         return blank.split(text, 1)[0] if blank else text
+
+    def _spans_of(self, token: str) -> tuple[range, ...]:
+        """Return the user-agent lines of each group for a token that counts."""
+        profile = self._profile
+        spans: dict[range, None] = {}
+        for number in self._naming(token):
+            span = self._span(number)
+            if not profile.group_needs_a_rule or self._has_a_rule(span):
+                spans[span] = None
+                if not profile.all_groups_are_merged:
+                    break
+        return (*spans,)
 
     def _naming(self, token: str) -> Iterable[int]:
         """Return the numbers of the user-agent lines that name a token, as the profile compares."""
@@ -301,7 +307,7 @@ def rules_of(group: Group, profile: Profile) -> Iterator[tuple[bool, str, int]]:
 
 def agent_lines(group: Group) -> list[int]:
     """Return the numbers of the user-agent lines of a group among all lines of the file."""
-    lines = group.whole.lines()
+    lines = group.whole.lines
     return [lines[number] for span in group.spans for number in span]
 
 

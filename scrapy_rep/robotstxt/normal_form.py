@@ -54,7 +54,6 @@ _QUERY_STARTS: Final = re.compile("[?#]")
 _DOT: Final = re.compile("%2[Ee]")
 _ORIGIN: Final = re.compile("https?://[^/?;#%\\\\\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
-_TO_ENCODE: Final = re.compile(r"[^!#-;=?-Z\[\]_a-z~]")
 _ENCODED: Final = {
     octet: f"%{octet:02X}" for octet in (*range(0x21), *b'"<>\\^`{|}', *range(0x7F, 0x100))
 }
@@ -242,22 +241,15 @@ def normal_path(path: str, form: NormalForm) -> str:
     return before + mark + (form.query_text(query) if "%" in query else query)
 
 
-def as_written(path: str, form: NormalForm) -> str:
-    """Return a path and query, in octets, with all escapes kept and their hex in upper case.
+def as_written(text: str) -> str:
+    """Return octets with all escapes kept, in upper case, and all others encoded that must be.
 
-    Octets that may not stand in a URI are encoded. ``/%7ea?b=%2fc`` becomes ``/%7Ea?b=%2Fc``.
+    ``/%7ea?b=%2fc`` becomes ``/%7Ea?b=%2Fc``.
     """
-    if not form.with_query:
-        path = path.partition("?")[0]
-    return _with_escapes(path)
-
-
-def _with_escapes(text: str) -> str:
-    """Return text with all escapes kept, in upper case, and all octets encoded that must be."""
     if "%" in text:
         text = _STRAY_PERCENT.sub("%25", text)
         text = _ESCAPE.sub(lambda found: found.group().upper(), text)
-    return text.translate(_ENCODED) if _TO_ENCODE.search(text) else text
+    return text.translate(_ENCODED)
 
 
 def within_escapes(pattern: str) -> str | None:
@@ -273,7 +265,7 @@ def within_escapes(pattern: str) -> str | None:
     for piece in pattern.removesuffix("$").split("*"):
         cut = _OPEN_END.search(piece)
         whole = piece[: cut.start()] if cut else piece
-        pieces.append(_with_escapes(whole) + (cut.group().upper() if cut else ""))
+        pieces.append(as_written(whole) + (cut.group().upper() if cut else ""))
     return "*".join(pieces) + end
 
 

@@ -287,22 +287,6 @@ class Patterns:
                 found = [*dict.fromkeys(found)]
         return score, found
 
-    def every(self, path: str, written: str | None, steps: int) -> list[tuple[int, str]]:
-        """Return all patterns that match, with their scores. Raises TooCostlyError."""
-        literals = self._parse() if self._literals is None else self._literals
-        found = [self._known(path[:size]) for size in self._sizes if path[:size] in literals]
-        tried = [(one, path) for one in self._wild]
-        if written is not None:
-            tried += [(one, written) for one in self.within_escapes()]
-        for one, text in tried:
-            if one.least <= len(text) and text.startswith(one.head) and one.literal in text:
-                steps -= one.steps(text)
-                if steps < 0:
-                    raise TooCostlyError
-                if one.matches(text):
-                    found.append((one.score, one.pattern))
-        return found
-
 
 def _score(one: Wildcard) -> int:
     return one.score

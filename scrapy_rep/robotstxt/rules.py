@@ -210,18 +210,7 @@ class Rules:
             return [(normal_path(one, form), None, steps) for one in found]
         if not self._disallow.within_escapes() and not self._allow.within_escapes():
             return [(normal_path(one, form), None, steps) for one in found]
-        return [(normal_path(one, form), as_written(one, form), steps) for one in found]
-
-    def every(self, uri: str) -> set[tuple[int, bool, str]]:
-        """Return all patterns that match a URI, for tools that show them.
-
-        Each is given as its score, whether it allows, and its text. Raises TooCostlyError.
-        """
-        found: set[tuple[int, bool, str]] = set()
-        for reading in self._readings(written_path(uri, self._form)):
-            for allow, patterns in ((False, self._disallow), (True, self._allow)):
-                found.update([(score, allow, text) for score, text in patterns.every(*reading)])
-        return found
+        return [(normal_path(one, form), as_written(one), steps) for one in found]
 
     def match(self, uri: str) -> Match:
         """Return the rules that decide, and those of the other kind that they overrule.

@@ -17,7 +17,6 @@ DEFAULT_MAX_SIZE: Final = 512_000
 _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _BOM_STARTS: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
-_CR_IS_LF: Final = bytes.maketrans(b"\r", b"\n")
 
 
 def octets_of(body: bytearray | memoryview | str) -> bytes:
@@ -68,10 +67,7 @@ def text_of(body: bytes, profile: Profile) -> str:
     if body[:1] in _BOM_STARTS:
         body = _without_bom(body, profile)
     if b"\r" in body:
-        if body.count(b"\r") == body.count(b"\r\n"):
-            body = body.translate(None, b"\r")
-        else:
-            body = body.replace(b"\r\n", b"\n").translate(_CR_IS_LF)
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     text = "\n" + body.decode("latin-1")
     if profile.nul_ends_the_line and "\0" in text:
         text = re.sub("\0[^\n]*", "", text)

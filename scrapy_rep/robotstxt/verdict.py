@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from scrapy_rep.robotstxt.lines import ALLOW, DISALLOW
 from scrapy_rep.robotstxt.printable import printable
 
 BY_RULE: Final = "rule"
@@ -31,11 +30,6 @@ class Rule:
     """The path pattern as written, without the white space around it. An octet that is not UTF-8
     is shown as ``\\xff``."""
     line: int
-
-    @property
-    def kind(self) -> str:
-        """``allow`` or ``disallow``."""
-        return ALLOW if self.allow else DISALLOW
 
     def __str__(self) -> str:
         return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"

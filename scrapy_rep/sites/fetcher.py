@@ -252,7 +252,7 @@ class RobotsFetcher:
             headers["If-Modified-Since"] = copy.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
         # The project's own credentials are for the site that is asked first.
-        is_first = not fetch.trail or uri.startswith(f"{fetch.authority.origin}/")
+        is_first = not fetch.trail or uri.startswith(f"{fetch.authority}/")
         kept_back = _KEPT_BACK if is_first else {**_KEPT_BACK, "Authorization": None}
         return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
 

@@ -100,11 +100,6 @@ def test_schemes_hosts_and_ports_are_apart() -> None:
     assert len({authority_of(url) for url in urls}) == 4
 
 
-def test_the_key_is_a_plain_tuple() -> None:
-    """An authority is hashed once per request, so it is one."""
-    assert authority_of("http://e.org/") == Authority("http", "e.org", 80) == ("http", "e.org", 80)
-
-
 @pytest.mark.parametrize(
     ("url", "is_so"),
     [

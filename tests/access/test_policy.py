@@ -123,7 +123,7 @@ def test_unavailable_allows_all_for_a_day() -> None:
     assert decide(entry, NOW + DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
 
 
-@pytest.mark.parametrize("status", [401, 402, 403])
+@rows("status", [401, 402, 403])
 def test_access_denied_may_be_taken_as_disallow(status: int) -> None:
     """1996 section 3.1: 401 and 403 restrict the site completely, and so does 402."""
     entry = learn(None, Unavailable(status), NOW, POLICY)
@@ -157,13 +157,6 @@ def test_the_last_good_copy_is_followed_for_thirty_days() -> None:
     assert decide(entry, NOW + 30 * DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
     again = learn(entry, DOWN, NOW + 30 * DAY, POLICY)
     assert decide(again, NOW + 30 * DAY, POLICY)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
-
-
-def test_stale_if_unreachable_zero_disallows_at_once() -> None:
-    """RFC 9309 section 2.3.1.4: complete disallow, without the use of a cached copy."""
-    policy = replace(POLICY, stale_if_unreachable=0.0)
-    entry = learn(learn(None, RULES, NOW, policy), DOWN, NOW + DAY, policy)
-    assert decide(entry, NOW + DAY, policy).decision is Decision.DISALLOW_ALL
 
 
 def test_unreachable_keeps_the_copy_and_the_beginning_of_the_failure() -> None:

@@ -3,21 +3,15 @@
 It knows what makes patterns with wildcards costly: letters of a small alphabet, long pieces that
 are nearly found at each place of a path, pieces that the path holds in the wrong order, many stars,
 ends and escapes, and thousands of such patterns that a path cannot quickly be told not to match.
-
-    python -m tests.hostile.costly [--seconds 60] [--seed 0]
-
-prints the worst of what it finds.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -161,29 +155,3 @@ def cost(asked: Question, profile: str = "rfc9309") -> tuple[Cost, Verdict]:
         ),
         verdict,
     )
-
-
-def main() -> None:
-    """Prints the worst finds for each length of a URL."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--profile", choices=[*PROFILES], default="rfc9309")
-    given = parser.parse_args()
-    until = time.monotonic() + given.seconds
-    seed = given.seed
-    worst: dict[tuple[int, str], tuple[float, int, str]] = {}
-    while time.monotonic() < until:
-        asked = question(seed)
-        found, verdict = cost(asked, given.profile)
-        for kind, figure in found._asdict().items():
-            key = (len(asked.url) // 1_000, kind)
-            worst[key] = max(worst.get(key, (0, 0, "")), (figure, seed, verdict.reason))
-        seed += 1
-    print(f"{seed - given.seed} questions")  # noqa: T201
-    for (length, kind), (figure, found_at, reason) in sorted(worst.items()):
-        print(f"{length} KB {kind:8} {figure:6.1f} ms, seed {found_at}, {reason}")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()

@@ -19,7 +19,6 @@ from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
-from tests.rows import first
 from tests.timed import timed
 
 pytestmark = pytest.mark.usefixtures("others_set_aside")
@@ -239,24 +238,6 @@ def test_any_body_is_held_in_little_memory(name: str) -> None:
     assert held / 4 <= robots.size
 
 
-@pytest.mark.parametrize("name", first(8, BODIES))
-def test_sorted_prefixes_give_the_same_answers(name: str) -> None:
-    """RFC 9309 section 2.2.2: an old set of rules says what a new one does."""
-    body = BODIES[name]()[:DEFAULT_MAX_SIZE]
-    old = RobotsTxt.parse(body)
-    for _ in range(40):
-        old.allowed(URL, AGENT)
-    new = RobotsTxt.parse(body)
-    for url in (
-        URL,
-        "https://e.org/",
-        "https://e.org/ab",
-        "https://e.org/abb17x",
-        *LONG_URLS.values(),
-    ):
-        assert old.allowed(url, AGENT) is new.allowed(url, AGENT)
-
-
 @timed
 def test_twice_the_body_costs_about_twice() -> None:
     """RFC 9309 section 3: nothing grows with the square of the input."""
@@ -315,46 +296,6 @@ def test_crawlers_with_a_group_each_and_a_large_one_in_common_are_not_all_kept(
     tracemalloc.stop()
     assert held <= 48_000_000
     assert held / 3 <= robots.size <= 3 * held
-
-
-def test_a_long_url_may_outgrow_several_rule_sets_at_once() -> None:
-    """RFC 9309 section 2.2.1: the first question about a crawler of two groups."""
-    header = "User-agent: mybot\n"
-    small = "".join(f"Disallow: /a{number}\n" for number in range(60))
-    large = "".join(f"Disallow: /b{number:030}\n" for number in range(2_000))
-    robots = RobotsTxt.parse(header + small + header + large)
-    assert robots.allowed("https://e.org/" + "x" * 2_000, AGENT)
-    assert not robots.allowed(f"https://e.org/b{7:030}" + "x" * 2_000, AGENT)
-
-
-@pytest.mark.parametrize("profile", ["rfc9309", "google"])
-@pytest.mark.parametrize("seed", range(4))
-def test_groups_are_merged_however_large_they_are(seed: int, profile: str) -> None:
-    """RFC 9309 section 2.2.1: rules in several groups say what they say in one."""
-    rnd = random.Random(seed)
-
-    def lines(number: int) -> list[str]:
-        pieces = ("a", "b", "/", "*", "$", "%", "2F", "%2F", "%41", ".", "?")
-        patterns = ("".join(rnd.choices(pieces, k=rnd.randrange(1, 16))) for _ in range(number))
-        return [f"{rnd.choice(('Allow', 'Disallow'))}: /{pattern}" for pattern in patterns]
-
-    parts = [lines(number) for number in (40, rnd.choice((30, 2_500)), 30)]
-    header = "User-agent: mybot\n"
-    apart = RobotsTxt.parse(
-        "".join(header + "\n".join(part) + "\n" for part in parts).encode(), profile=profile
-    )
-    together = RobotsTxt.parse(
-        (header + "\n".join(line for part in parts for line in part)).encode(), profile=profile
-    )
-    for number in range(150):
-        pieces = ("a", "a", "b", "/", "/", "..", ".", "%2F", "%2f", "%41", "%2e", "?", "é")
-        url = "https://e.org/" + "".join(rnd.choices(pieces, k=rnd.randrange(30)))
-        one, other = apart.verdict(url, AGENT), together.verdict(url, AGENT)
-        assert (one.allowed, one.rule and one.rule.pattern) == (
-            other.allowed,
-            other.rule and other.rule.pattern,
-        )
-        assert apart.allowed(url, AGENT) is together.allowed(url, AGENT) is one.allowed, number
 
 
 def test_crawlers_with_other_rules_do_not_share_them() -> None:

@@ -60,13 +60,11 @@ def in_several_ways(octets: int) -> Question:
     return with_dots(Question(body, url + "%2F"))
 
 
-def within_escapes(piece: str, groups: int = 1) -> Question:
+def within_escapes(piece: str) -> Question:
     """As many rules that match within escapes as fit, and a URL that is read in four ways."""
     line = f"Disallow: /*%2F{piece}*2F%41{{}}"
-    number = DEFAULT_MAX_SIZE // len(line + "12345")
-    lines = [line.format(rule) for rule in range(number)]
-    for at in range(0, number, number // groups + 1):
-        lines[at] = "User-agent: *\nDisallow: /"
+    lines = [line.format(rule) for rule in range(DEFAULT_MAX_SIZE // len(line + "12345"))]
+    lines[0] = "User-agent: *\nDisallow: /"
     return Question("\n".join(lines).encode(), f"https://e.org/./{piece}" + "é" * 950)
 
 
@@ -96,7 +94,6 @@ FINDS: dict[str, Callable[[], Question]] = {
     "dot segments and escapes, 2 KB": lambda: in_several_ways(2_000),
     "dot segments and escapes, 1 KB": lambda: in_several_ways(999),
     "thousands of rules within escapes": lambda: within_escapes("aaa"),
-    "thousands of rules within escapes, two groups": lambda: within_escapes("a" * 10, groups=2),
     "many short pieces": lambda: Question(
         ("User-agent: *\n" + ("Disallow: /" + "*a*b" * 900 + "c\n") * 140).encode(),
         "https://e.org/" + "ab" * 3_990,

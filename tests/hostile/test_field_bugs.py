@@ -94,19 +94,6 @@ def test_the_default_group_does_not_leak_into_a_named_one() -> None:
     assert robots.crawl_delay("other") == 30
 
 
-def test_an_encoded_question_mark_begins_no_query() -> None:
-    """RFC 9309 section 2.2.2: ``%3F`` is not ``?``."""
-    assert allowed("Disallow: /a?b", "/a%3Fb")
-    assert allowed("Disallow: /a%3Fb", "/a?b")
-
-
-def test_white_space_of_python_is_part_of_a_pattern() -> None:
-    """RFC 9309 section 2.2: only SP and TAB are white space; NBSP and U+2002 are not."""
-    for space in ("\xa0", "\u2002", "\x1f"):
-        assert allowed(f"Disallow: /members{space}", "/members")
-        assert not allowed(f"Disallow: /members{space}", f"/members{space}")
-
-
 def test_a_path_may_begin_with_two_slashes() -> None:
     """RFC 3986 section 3.3: they are part of the path."""
     assert not allowed("Disallow: //x", "//x")

@@ -201,6 +201,18 @@ def test_thousands_of_crawlers_take_seconds(each: str, profile: str) -> None:
 
 
 @timed
+@pytest.mark.parametrize("each", ["", "\nDisallow: /of-one\nAllow: /"], ids=["agents", "groups"])
+def test_thousands_of_crawlers_may_share_thousands_of_groups(each: str) -> None:
+    """Those that a file does not name have all groups of ``*``, which are put together once."""
+    named = bots(4_000, "/x", each)
+    shared = b"".join(b"User-agent: *\nDisallow: /%d\nCrawl-delay: 1\n" % n for n in range(4_000))
+    started = time.process_time()
+    for files in ((named, shared), (shared, named)):
+        assert sum(len(one.agents) for one in difference(*files)) == 4_001
+    assert time.process_time() - started < 5
+
+
+@timed
 def test_thousands_of_wildcards_take_two_seconds() -> None:
     """24,000 rules, all of them changed."""
     old, new = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from itertools import product
 
 import pytest
 
@@ -70,7 +69,7 @@ def test_ordinary_file_has_no_finding(body: str) -> None:
         (
             "User-agent: *\nContent-Signal: search=yes, x=no\n",
             "content-signal-unknown-label",
-            (2, 29),
+            (2, 17),
         ),
     ],
 )
@@ -104,8 +103,9 @@ def test_group_is_read_two_ways_after_anything_but_a_rule_or_a_comment(
     "path, fix",
     [
         ("private", "write /private"),
-        ("https://e.org/private", "write /private"),
-        ("https://e.org?a=b", "write /?a=b"),
+        ("https://e.org/private", ALONE),
+        ("https://e.org", ALONE),
+        ("http://localhost:8080/", ALONE),
         ("//e.org:8080/a", None),
         ("e.org/private/*.gif$", ALONE),
         ("127.0.0.1/a", ALONE),
@@ -117,21 +117,9 @@ def test_group_is_read_two_ways_after_anything_but_a_rule_or_a_comment(
     ],
 )
 def test_fix_of_a_path_is_one_that_matches(path: str, fix: str | None) -> None:
-    """It can be pasted."""
+    """What may begin with a host is left to the reader."""
     found = fixes(f"User-agent: *\nDisallow: {path}\n", "path-cannot-match")
     assert found == [fix] * (fix is not None)
-
-
-@rows("key, end", product(("Allow", "Disallow"), ("", "/", "/*", "/$", ":8080", ":8080/")))
-def test_no_fix_closes_or_opens_a_whole_host_unasked(key: str, end: str) -> None:
-    """The host may be another one, for which this robots.txt says nothing.
-
-    The line is not simply removed: its group may have no other, and would share those of the next.
-    """
-    body = f"User-agent: *\n{key}: https://e.org{end}\n"
-    [found] = [x for x in lint(body.encode()) if x.code == "path-cannot-match"]
-    assert found.fix == "write Disallow: in its place, or / for all of the host of this file"
-    assert "a rule takes a path" in found.message
 
 
 @rows(
@@ -282,10 +270,3 @@ def test_url_without_a_key_is_called_one() -> None:
     """Its scheme is not a misspelt key."""
     [one] = lint(b"https://e.org/sitemap.xml\n")
     assert (one.code, one.fix) == ("key-without-effect", "write Sitemap: https://e.org/sitemap.xml")
-
-
-@rows("between, fix", [("", "remove the blank"), ("Sitemap: https://e.org/s", "move line 2")])
-def test_fix_of_a_group_read_two_ways_fits_what_stands_between(between: str, fix: str) -> None:
-    """A record is not a blank line. RFC 9309 section 2.1."""
-    body = f"User-agent: a\n{between}\nUser-agent: b\nDisallow: /\n"
-    assert [one.startswith(fix) for one in fixes(body, "group-read-two-ways")] == [True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 
-from scrapy_rep.pages.terms import RESTRICTIONS
+from scrapy_rep.pages.directives import RESTRICTIONS
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.crawl.harness import ROOT
 

@@ -24,6 +24,7 @@ from tests.pages.cases import (
 
 M = '<meta name="robots" content="noindex">'
 SAID = rules("noindex")
+CLOSED = '<meta name="robots" content="noindex"/>'
 XHTML = [("Content-Type", "application/xhtml+xml")]
 DOCTYPE = (
     '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" '
@@ -60,19 +61,12 @@ ELEMENTS = {
         HTML, SAID, html_head('<meta content="noindex, a>b" name="robots">')
     ),
     "without quotes": Case(HTML, SAID, html_head("<meta name=robots content=noindex>")),
-    "with single quotes": Case(HTML, SAID, html_head("<meta name='robots' content='noindex'>")),
     "spaces around the equals sign": Case(
         HTML, SAID, html_head('<meta name = "robots"\n content\t=\n"noindex">')
     ),
     "with a closing slash": Case(HTML, SAID, html_head('<meta name="robots" content="noindex"/>')),
-    "a slash in a value without quotes": Case(
-        HTML, {}, html_head("<meta/name=robots/content=noindex>")
-    ),
     "the first of two equal attributes": Case(
         HTML, SAID, html_head('<meta name=robots name=x content=noindex content="nofollow">')
-    ),
-    "the second of two equal attributes": Case(
-        HTML, {}, html_head("<meta name=x name=robots content=noindex>")
     ),
     "references in the value": Case(
         HTML, SAID, html_head('<meta name="robots" content="&#110;o&#x69;ndex">')
@@ -93,7 +87,6 @@ ELEMENTS = {
         HTML, SAID, f"<head></head><script></script>{M}<body>text</body>"
     ),
     "a head without an end": Case(HTML, SAID, f"<html><head><title>x</title>{M}<body>text"),
-    "two heads": Case(HTML, SAID, f"<head><title>x</title></head><head>{M}</head>"),
     "in noscript": Case(HTML, SAID, html_head(f"<noscript>{M}</noscript>")),
     "behind a script": Case(HTML, SAID, html_head(f"<script>if (a < b) c();</script>{M}")),
     "behind 100 KB of script": Case(
@@ -101,32 +94,23 @@ ELEMENTS = {
     ),
     "behind a template": Case(HTML, SAID, html_head(f"<template><p></p></template>{M}")),
     "in a comment": Case(HTML, {}, html_head(f"<!-- {M} -->")),
-    "in a comment of two dashes": Case(HTML, {}, html_head(f"<!-- -- {M} -- -->")),
-    "behind an abrupt comment": Case(HTML, SAID, html_head(f"<!-->{M}")),
     "in a comment without an end": Case(HTML, {}, html_head(f"<!-- {M}")),
     "in a script": Case(HTML, {}, html_head(f"<script>document.write('{M}')</script>")),
-    "in JSON": Case(HTML, {}, html_head(f'<script type="application/json">"{M}"</script>')),
-    "in a style sheet": Case(HTML, {}, html_head(f"<style>/* {M} */</style>")),
     "in the title": Case(HTML, {}, html_head(f"<title>{M}</title>")),
-    "in a title without an end": Case(HTML, {}, html_head(f"<title>x {M}")),
     "in a template": Case(HTML, {}, html_head(f"<template>{M}</template>")),
     "deep in a template": Case(
         HTML, {}, html_head(f"<template><div><p>{M}</p></div><template>{M}</template></template>")
     ),
     "in a value": Case(HTML, {}, html_head("<meta name=x content='<meta name=robots>'>")),
-    "escaped": Case(HTML, {}, html_head("&lt;meta name=robots content=noindex&gt;")),
     "in the body": Case(REPEXT, {}, f"<html><head></head><body>{M}</body></html>"),
     "in a body without a start": Case(REPEXT, {}, f"<html><head></head><p>text</p>{M}"),
     "behind the body": Case(REPEXT, {}, f"<html><head></head><body></body>{M}</html>"),
     "behind text in the head": Case(HTML, {}, f"<html><head>text{M}</head>"),
-    "behind a paragraph in the head": Case(HTML, {}, f"<html><head><p>{M}</head>"),
-    "in a textarea": Case(HTML, {}, f"<body><textarea>{M}</textarea>", profile="google"),
     "google: in a template in the body": Case(
         HTML, {}, f"<body><template>{M}</template>", profile="google"
     ),
     "a tag without an end": Case(HTML, {}, '<html><head><meta name="robots" content="noindex"'),
     "a value without an end": Case(HTML, {}, '<html><head><meta name="robots" content="noindex'),
-    "a broken tag before it": Case(HTML, SAID, f"<html><head><link <meta ><//>{M}</head>"),
     "a zero octet in the name": Case(
         HTML, {}, html_head('<meta name="rob\0ots" content="noindex">')
     ),
@@ -142,6 +126,9 @@ ELEMENTS = {
     "only spaces": Case(HTML, {}, " \n "),
     "only a comment": Case(HTML, {}, "<!-- robots <meta -->"),
     "only the word": Case(HTML, {}, "robots"),
+    "a meta of 1996 where nothing names robots": Case(
+        META_1996, {"document_state": "static"}, "<meta name=document-state content=static>"
+    ),
     "a frameset": Case(HTML, SAID, f"<html><head>{M}</head><frameset></frameset></html>"),
 }
 
@@ -197,53 +184,25 @@ ENCODINGS = {
 }
 
 XHTML_PAGES = {
-    "XHTML": Case(XML, SAID, xhtml('<meta name="robots" content="noindex" />'), XHTML),
-    "a script that closes itself": Case(
-        XML,
-        SAID,
-        xhtml('<script src="a.js"/><meta name="robots" content="noindex"/>'),
-        XHTML,
-    ),
+    "XHTML": Case(XML, SAID, xhtml(CLOSED), XHTML),
+    "a script that closes itself": Case(XML, SAID, xhtml(f'<script src="a.js"/>{CLOSED}'), XHTML),
     "with a prefix": Case(
         XML, SAID, xhtml('<h:meta name="robots" content="noindex"/>', "h"), XHTML
     ),
-    "an entity of the DTD": Case(
-        XML,
-        SAID,
-        xhtml('<title>a&nbsp;b</title><meta name="robots" content="noindex"/>'),
-        XHTML,
-    ),
-    "in CDATA": Case(
-        XML,
-        {},
-        xhtml('<style><![CDATA[<meta name="robots" content="noindex"/>]]></style>'),
-        XHTML,
-    ),
+    "an entity of the DTD": Case(XML, SAID, xhtml(f"<title>a&nbsp;b</title>{CLOSED}"), XHTML),
+    "in CDATA": Case(XML, {}, xhtml(f"<style><![CDATA[{CLOSED}]]></style>"), XHTML),
     "in a comment": Case(XML, {}, xhtml(f"<!-- {M} -->"), XHTML),
-    "in the body": Case(
-        REPEXT, {}, xhtml("").replace("<p>", '<meta name="robots" content="noindex"/><p>'), XHTML
-    ),
+    "in the body": Case(REPEXT, {}, xhtml("").replace("<p>", f"{CLOSED}<p>"), XHTML),
     "not well-formed": Case(
         CHOICE, SAID, xhtml("<title>" + '</title><br><meta name="robots" content="noindex">'), XHTML
     ),
-    "as text/html": Case(HTML, SAID, xhtml('<meta name="robots" content="noindex" />')),
-    "as application/xml": Case(
-        SNIFFING,
-        SAID,
-        xhtml('<meta name="robots" content="noindex"/>'),
-        lines("application/xml"),
-    ),
+    "as text/html": Case(HTML, SAID, xhtml(CLOSED)),
+    "as application/xml": Case(SNIFFING, SAID, xhtml(CLOSED), lines("application/xml")),
     "as a mobile profile": Case(
-        XML,
-        SAID,
-        xhtml('<meta name="robots" content="noindex"/>'),
-        lines("application/vnd.wap.xhtml+xml; charset=utf-8"),
+        XML, SAID, xhtml(CLOSED), lines("application/vnd.wap.xhtml+xml; charset=utf-8")
     ),
     "a feed that quotes a page": Case(
-        CHOICE,
-        {},
-        '<rss><channel><meta name="robots" content="noindex"/></channel></rss>',
-        lines("text/xml"),
+        CHOICE, {}, f"<rss><channel>{CLOSED}</channel></rss>", lines("text/xml")
     ),
 }
 
@@ -352,11 +311,3 @@ def test_links_are_yielded_by_relation() -> None:
     page = b'<head><link REL="License nofollow" type="Text/X" href=" /a "><link rel=license><p>'
     [link] = Markup(page).links("license")
     assert (link.rel, link.type, link.href) == (("license", "nofollow"), "text/x", "/a")
-
-
-def test_meta_of_1996_is_read_where_nothing_names_robots() -> None:
-    """A callback that asks gets it; a crawl does not parse the page for it."""
-    case = Case(
-        META_1996, {"document_state": "static"}, "<meta name=document-state content=static>"
-    )
-    case.check()

@@ -154,12 +154,3 @@ def test_without_a_matching_group_no_rules_apply(body: bytes) -> None:
     robots = RobotsTxt.parse(body)
     assert robots.allowed("https://e.org/anything", "mybot")
     assert robots.verdict("https://e.org/anything", "mybot").reason == "no group"
-
-
-def test_the_star_group_adds_nothing_to_a_named_one() -> None:
-    """RFC 9309 section 2.2.1: ``*`` counts only if no matching group exists."""
-    robots = RobotsTxt.parse(
-        b"user-agent: *\ndisallow: /\ncrawl-delay: 9\nuser-agent: a\nallow: /x\n"
-    )
-    assert robots.allowed("https://e.org/y", "a")
-    assert robots.crawl_delay("a") is None

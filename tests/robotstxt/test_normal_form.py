@@ -47,14 +47,6 @@ def test_uris_have_one_normal_form(uri: str, path: str) -> None:
     assert match_path(uri, FORM) == path
 
 
-def test_a_uri_that_is_taken_as_it_is_may_lack_its_scheme() -> None:
-    """Profile google: ``//e.org/a`` names an authority; elsewhere it is a path."""
-    as_it_is = form_of(PROFILES["google"])
-    assert match_path("//e.org/a", as_it_is) == "/a"
-    assert match_path("//e.org/a", FORM) == "//e.org/a"
-    assert match_path("/%61", as_it_is) == "/%61"
-
-
 @pytest.mark.parametrize(
     ("uri", "origin"),
     [
@@ -74,9 +66,3 @@ def test_a_uri_that_is_taken_as_it_is_may_lack_its_scheme() -> None:
 def test_only_a_plain_http_uri_has_an_origin_to_remember(uri: str, origin: str) -> None:
     """RFC 3986 section 3: what stands before the path, if there is no doubt about it."""
     assert origin_of(uri) == origin
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_normal_form_of_a_profile_is_made_once(profile: str) -> None:
-    """All files share it: making it for each file would take a tenth of the first verdict."""
-    assert form_of(PROFILES[profile]) is form_of(PROFILES[profile])

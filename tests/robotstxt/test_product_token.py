@@ -19,15 +19,7 @@ RFC = PROFILES["rfc9309"]
         ("my_bot-9", "my_bot-9"),
         ("mozilla", "mozilla"),
         ("mybot/1.0", "mybot"),
-        ("Scrapy/2.19.0 (+https://scrapy.org)", "Scrapy"),
-        ("python-requests/2.32", "python-requests"),
         ("FigTree/0.1 Robot libwww-perl/5.04", "FigTree"),
-        ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot"),
-        (
-            "Mozilla/5.0 (Linux; Android 6.0.1) AppleWebKit/537.36 Chrome/99.0 Mobile "
-            "Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
-            "Googlebot",
-        ),
         ("Mozilla/5.0 (compatible; my_bot-9/v2.0; +https://e.org/2026)", "my_bot-9"),
         ("Mozilla/5.0 (compatible; Foo; Bar/1.0)", "Foo"),
         ("Mozilla/5.0 (compatible; Windows NT 6.1; Foo/1.0)", "Foo"),
@@ -41,33 +33,6 @@ RFC = PROFILES["rfc9309"]
 def test_the_product_that_names_the_crawler_is_its_token(user_agent: str, token: str) -> None:
     """RFC 9309 section 2.2.1: the token is a substring of the identification string."""
     assert product_token(user_agent) == token
-
-
-@pytest.mark.parametrize(
-    "user_agent",
-    [
-        "",
-        "   ",
-        "(mybot)",
-        "/1.0",
-        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-        "Chrome/130.0.0.0 Safari/537.36",
-        "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0)",
-        "Mozilla/5.0 (compatible; +https://e.org/2026)",
-        "Mozilla/5.0 (compatible; https://e.org/2026/)",
-        "Mozilla/5.0 (compatible; www.e.org)",
-        "Mozilla/5.0 (compatible; foo@e.org)",
-        "Mozilla/5.0 (compatible;)",
-        "Mozilla/5.0 (compatible; )",
-        "Mozilla/5.0",
-        "Mozilla/5.0 (X11; Linux x86_64; Foo/1.0) Chrome/130.0",
-        "Mozilla/5.0 (X11; https://e.org/2026/) Chrome/130.0",
-    ],
-)
-def test_a_browsers_string_names_no_crawler(user_agent: str) -> None:
-    """RFC 9309 section 2.2.1: crawlers set their own name; a browser's is not one."""
-    assert product_token(user_agent) is None
 
 
 CRAWLERS = {
@@ -142,7 +107,20 @@ CRAWLERS = {
 }
 """What well-known crawlers send, and the name that robots.txt files call them by."""
 
-BROWSERS = [
+NO_CRAWLERS = [
+    "",
+    "   ",
+    "(mybot)",
+    "/1.0",
+    "Mozilla/5.0 (compatible; +https://e.org/2026)",
+    "Mozilla/5.0 (compatible; https://e.org/2026/)",
+    "Mozilla/5.0 (compatible; www.e.org)",
+    "Mozilla/5.0 (compatible; foo@e.org)",
+    "Mozilla/5.0 (compatible;)",
+    "Mozilla/5.0 (compatible; )",
+    "Mozilla/5.0",
+    "Mozilla/5.0 (X11; Linux x86_64; Foo/1.0) Chrome/130.0",
+    "Mozilla/5.0 (X11; https://e.org/2026/) Chrome/130.0",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/131.0.0.0 Safari/537.36",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -176,8 +154,8 @@ def test_well_known_crawlers_are_known_by_their_name(user_agent: str) -> None:
     assert not robots.allowed("https://e.org/", user_agent)
 
 
-@pytest.mark.parametrize("user_agent", BROWSERS)
-def test_well_known_browsers_are_no_crawler(user_agent: str) -> None:
+@rows("user_agent", NO_CRAWLERS)
+def test_what_does_not_name_a_crawler_has_no_token(user_agent: str) -> None:
     """RFC 9309 section 2.2.1: a browser's string leaves the default group, whatever it holds."""
     assert product_token(user_agent) is None
     robots = RobotsTxt.parse("User-agent: *\nDisallow: /\n")

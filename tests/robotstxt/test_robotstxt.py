@@ -32,8 +32,6 @@ def test_a_verdict_names_the_rule_its_line_and_the_group() -> None:
     verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot")
     assert verdict == Verdict(False, Rule(False, "/private", 4), 4, "mybot", "rule")
     assert str(verdict.rule) == "Disallow: /private"
-    assert verdict.rule is not None
-    assert verdict.rule.kind == "disallow"
     assert verdict.overruled is None
 
 
@@ -43,55 +41,6 @@ def test_a_verdict_names_the_rule_that_lost() -> None:
     assert verdict.allowed
     assert verdict.rule == Rule(True, "/private/open", 5)
     assert verdict.overruled == Rule(False, "/private", 4)
-
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_lines_are_counted_from_one(end: str) -> None:
-    """RFC 9309 section 2.2: CR, LF or CRLF end a line."""
-    text = end.join(["# x", "", "User-agent: *", "  ", "Disallow: /a", "disallow : /b*c ", "x"])
-    robots = RobotsTxt.parse(text.encode())
-    assert robots.verdict("https://e.org/a", "x").line == 5
-    assert robots.verdict("https://e.org/bc", "x").line == 6
-
-
-def test_the_first_of_equal_rules_is_named() -> None:
-    """RFC 9309 section 2.2.2: duplicate rules MAY be deduplicated."""
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nDisallow: /a\n")
-    assert robots.verdict("https://e.org/a", "x").line == 2
-
-
-@pytest.mark.parametrize(
-    ("url", "agent", "reason", "group"),
-    [
-        ("https://e.org/x", "mybot", "no rule matches", "mybot"),
-        ("https://e.org/x", "third", "no rule matches", "*"),
-        ("https://e.org/private", "other", "rule", "other"),
-        ("https://e.org/robots.txt", "mybot", "robots.txt itself", "mybot"),
-    ],
-)
-def test_a_verdict_has_a_reason(url: str, agent: str, reason: str, group: str) -> None:
-    """RFC 9309 section 2.2.1: the group that counts, and whether a rule of it does."""
-    verdict = RobotsTxt.parse(BODY).verdict(url, agent)
-    assert (verdict.reason, verdict.group) == (reason, group)
-
-
-def test_without_a_group_there_is_none_to_name() -> None:
-    """RFC 9309 section 2.2.1: no rules apply."""
-    verdict = RobotsTxt.parse(b"User-agent: a\nDisallow: /").verdict("https://e.org/", "b")
-    assert verdict == Verdict(True, None, None, None, "no group")
-
-
-def test_verdicts_of_the_access_method_need_no_rule() -> None:
-    """RFC 9309 section 2.3.1.4: unreachable is complete disallow."""
-    verdict = Verdict(allowed=False, reason="unreachable")
-    assert (verdict.rule, verdict.line, verdict.group, verdict.overruled) == (None,) * 4
-
-
-def test_patterns_are_shown_as_text() -> None:
-    """RFC 9309 section 2.3: the file is UTF-8; what is not is shown and not guessed at."""
-    robots = RobotsTxt.parse(BODY)
-    assert str(robots.verdict("https://e.org/café", "x").rule) == "Disallow: /café"
-    assert str(robots.verdict("https://e.org/%FF", "x").rule) == r"Disallow: /\xff*"
 
 
 def test_the_first_agent_that_has_a_group_wins() -> None:
@@ -113,18 +62,6 @@ def test_more_agents_than_are_kept_are_answered_too() -> None:
         assert not robots.verdict("https://e.org/private", "other").allowed
         robots.crawl_delay(f"bot{number}")
     assert robots.size < 200_000
-
-
-@pytest.mark.parametrize("number", [3, 100])
-def test_compiled_rules_serve_all_spellings_of_a_name(number: int) -> None:
-    """RFC 9309 section 2.2.1: two spellings of a token share its rules, however old those are."""
-    lines = "".join(f"Disallow: /{at}\nDisallow: /*x{at}y\n" for at in range(number))
-    robots = RobotsTxt.parse(f"User-agent: mybot\n{lines}".encode())
-    for agent in ("mybot", "MyBot", "MYBOT/1.0", ["mybot"], ("no", "mybot")):
-        for _ in range(40):
-            assert not robots.allowed("https://e.org/2", agent)
-            assert not robots.allowed("https://e.org/ax2y", agent)
-            assert robots.allowed("https://e.org/a", agent)
 
 
 def test_the_size_grows_with_what_is_held() -> None:
@@ -246,17 +183,6 @@ def test_the_slowest_rate_counts() -> None:
     assert robots.request_rate("a") == RequestRate(1, 60.0)
 
 
-@pytest.mark.parametrize("agent", ["mybot", ["mybot", "other"], ("mybot",)])
-def test_many_questions_change_no_answer(agent: str | list[str]) -> None:
-    """RFC 9309 section 2.2.2: with many rules a quicker way is taken after some questions."""
-    body = "".join(f"Disallow: /{number}/\nDisallow: /*/x{number}$\n" for number in range(50))
-    robots = RobotsTxt.parse(f"User-agent: mybot\n{body}".encode())
-    paths = {"/7/": False, "/a/x7": False, "/51/": True, "/a/x7/b": True, "/7": True}
-    for _ in range(20):
-        found = {path: robots.allowed(f"https://e.org{path}", agent) for path in paths}
-        assert found == paths
-
-
 @pytest.mark.parametrize("wildcards", ["", "Disallow: /*x$\n"])
 @pytest.mark.parametrize("more", [0, 50])
 def test_a_fragment_is_no_part_of_what_is_matched(wildcards: str, more: int) -> None:
@@ -273,16 +199,6 @@ def test_a_fragment_is_no_part_of_what_is_matched(wildcards: str, more: int) -> 
         assert robots.allowed("https://e.org/cx#c", "mybot") is not wildcards.endswith("\n")
 
 
-@pytest.mark.parametrize("profile", ["rfc9309", "google", "1996"])
-def test_the_first_question_may_be_a_long_one(profile: str) -> None:
-    """RFC 9309 section 2.2.2: many rules, and a URL of thousands of octets."""
-    body = "".join(f"Disallow: /{number}/\nDisallow: /*/x{number}$\n" for number in range(50))
-    for agent in ("mybot", ["mybot", "other"]):
-        robots = RobotsTxt.parse(f"User-agent: *\n{body}".encode(), profile=profile)
-        assert robots.allowed("https://e.org/a/" + "b" * 5_000, agent)
-        assert not robots.allowed("https://e.org/7/" + "b" * 5_000, agent)
-
-
 def test_of_equal_rules_the_first_in_the_file_is_named() -> None:
     """RFC 9309 section 2.2.2: they decide alike; which is named depends on nothing but the file."""
     ties = "Disallow: /*ab\nDisallow: /*cd\nDisallow: /*ef\n"
@@ -291,17 +207,6 @@ def test_of_equal_rules_the_first_in_the_file_is_named() -> None:
     for _ in range(50):
         verdict = robots.verdict("https://e.org/efcdab", "mybot")
         assert (verdict.line, verdict.rule and verdict.rule.pattern) == (2, "/*ab")
-
-
-@pytest.mark.parametrize("asked", ["allowed", "verdict"])
-def test_many_allow_rules_are_put_in_order_too(asked: str) -> None:
-    """RFC 9309 section 3: a page is not compared with each of thousands of rules, hit or not."""
-    allows = "".join(f"Allow: /*{number:05}=\n" for number in range(3_000))
-    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: /\n{allows}".encode())
-    for _ in range(40):
-        answer = getattr(robots, asked)("https://e.org/a?b=c", "mybot")
-        assert not getattr(answer, "allowed", answer)
-    assert robots.allowed("https://e.org/a?00007=c", "mybot")
 
 
 def test_agents_may_be_anything() -> None:
@@ -403,12 +308,21 @@ def test_all_rules_that_match_are_shown(
     assert robots.matching("https://e.org/robots.txt", "a") == []
 
 
+def test_of_many_rules_and_a_long_url_the_deciding_one_is_shown() -> None:
+    """RFC 9309 section 3: a tool does not try thousands of rules with a URL of 8 KB."""
+    robots = RobotsTxt.parse("User-agent: *\n" + "Disallow: /a\nDisallow: /*b\n" * 1_500)
+    for length, number in ((6_000, 2), (8_000, 1)):
+        assert len(robots.matching("https://e.org/" + "ab" * (length // 2), "x")) == number
+
+
 @pytest.mark.parametrize(
     ("url", "agent", "said"),
     [
         ("/private/x", "mybot", "disallowed: Disallow: /private, line 4, group mybot"),
         ("/private/open", "other", "allowed: Allow: /private/open, line 5, group other"),
         ("/x", "mybot", "allowed: no rule matches, group mybot"),
+        ("/x", "third", "allowed: no rule matches, group *"),
+        ("/café", "x", "disallowed: Disallow: /café, line 9, group *"),
         ("/%FF", "x", r"disallowed: Disallow: /\xff*, line 10, group *"),
         ("/robots.txt", "x", "allowed: robots.txt itself, group *"),
     ],

@@ -79,14 +79,6 @@ def test_the_limit_counts_octets_of_text_too() -> None:
     assert RobotsTxt.parse(text, max_size=size - 2).allowed("/a", "x")
 
 
-def test_a_verdict_is_true_if_it_allows() -> None:
-    """``if robots.verdict(url, agent):`` asks what it seems to ask."""
-    robots = RobotsTxt.parse(BODY)
-    assert robots.verdict("https://e.org/", "mybot")
-    assert not robots.verdict("https://e.org/%C3%A9", "mybot")
-    assert not Verdict(allowed=False, reason="unreachable")
-
-
 class Watched(RobotsTxt):
     """A robots.txt whose end can be seen."""
 
@@ -127,14 +119,6 @@ def test_clean_params_are_those_of_the_file() -> None:
     robots = RobotsTxt.parse(BODY)
     assert robots.clean_params == ("ref&sid /shop/", "lang")
     assert RobotsTxt.parse(b"").clean_params == ()
-
-
-def test_values_of_the_file_are_read_once() -> None:
-    """RFC 9309 section 2.2.4: asking again costs nothing."""
-    robots = RobotsTxt.parse(BODY)
-    assert robots.sitemaps is robots.sitemaps
-    assert robots.clean_params is robots.clean_params
-    assert robots.host is None
 
 
 def use(robots: RobotsTxt) -> None:
@@ -239,35 +223,6 @@ def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
         with ThreadPoolExecutor(8) as pool:
             found = [*pool.map(ask, range(attempt * 8, attempt * 8 + 8))]
         assert found == [[]] * 8
-
-
-@pytest.mark.usefixtures("hasty")
-def test_threads_may_ask_for_crawlers_that_share_a_large_group() -> None:
-    """RFC 9309 section 2.2.1: the rules of several groups, of which one is held once."""
-    names = [f"bot{number}" for number in range(8)]
-    own = "".join(f"User-agent: {name}\nDisallow: /{name}/\nAllow: /*%\n" for name in names)
-    shared = "".join(f"User-agent: {name}\n" for name in names)
-    shared += "".join(f"Disallow: /*p{n}x\nDisallow: /q{n}\nAllow: /*r{n}\n" for n in range(700))
-    paths = ["/", "/bot1/", "/p7x", "/a/p7x?r7", "/q9/../b", "/a%41", "/x/../q5", "/p2x%2Fr3"]
-    questions = [(f"https://e.org{path}", name) for path in paths for name in names]
-    alone = RobotsTxt.parse(own + shared)
-    expected = {question: bool(alone.verdict(*question)) for question in questions}
-    assert {*expected.values()} == {True, False}
-    for attempt in range(2):
-        robots = RobotsTxt.parse(own + shared)
-
-        def ask(seed: int, robots: RobotsTxt = robots) -> list[object]:
-            rnd = random.Random(seed)
-            wrong: list[object] = []
-            for question in rnd.choices(questions, k=60):
-                told = robots.verdict(*question) if seed % 3 == 0 else robots.allowed(*question)
-                if bool(told) is not expected[question]:
-                    wrong.append(question)
-                assert seed % 4 or robots.size > 0
-            return wrong
-
-        with ThreadPoolExecutor(8) as pool:
-            assert [*pool.map(ask, range(attempt * 8, attempt * 8 + 8))] == [[]] * 8
 
 
 def assert_size_is_the_truth(
