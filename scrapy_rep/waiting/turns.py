@@ -17,9 +17,10 @@ longer has is no longer under way (:meth:`Turns.look`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterable
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -28,7 +29,8 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.waiting.hosts import NEVER, Hosts
+from scrapy_rep.waiting.hosts import NEVER, PacedHost
+from scrapy_rep.waiting.shared_pace import SharedPace
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -39,17 +41,19 @@ if TYPE_CHECKING:
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting.hosts import PacedHost
     from scrapy_rep.waiting.places import Places
     from scrapy_rep.waiting.ready import Item
-    from scrapy_rep.waiting.shared_pace import SharedPace
+    from scrapy_rep.waiting.shared_pace import SharedTurns
     from scrapy_rep.waiting.trips import Trip, Trips
 
 _MOST_ENDS: Final = 10_000
 """Hosts of which the end of the last request is remembered, should they begin to ask for a pace."""
 
-_MOST_SAID: Final = 10_000
-"""Authorities whose long delays are remembered as said; past that they may be said again."""
+_MOST_HOSTS: Final = 10_000
+"""Hosts whose pace is remembered; beyond that, the least recently used one is forgotten."""
+
+_MOST_LOOKED_AT: Final = 100
+"""Hosts that are looked at for one that can be forgotten."""
 
 _UNCLAIMED: Final = 1.0
 """Seconds after which the turn of a request that was returned goes to the next one."""
@@ -77,8 +81,7 @@ class Waiters(Protocol):
 class Turns:
     """The turns of the hosts of one crawl.
 
-    ``clock()`` is in seconds since the epoch. ``shared`` is there if other workers keep the pace of
-    a host, too.
+    ``shared`` is there if other workers keep the pace of a host, too.
     """
 
     def __init__(
@@ -90,29 +93,26 @@ class Turns:
         waiters: Waiters,
         stats: RepStats,
         *,
-        clock: Callable[[], float],
-        shared: SharedPace | None = None,
+        shared: SharedTurns | None = None,
     ):
         self._crawler = crawler
-        self._policy = settings.pace_policy
+        self._longest = settings.max_crawl_delay
         self._scrapy = scrapy
         self._places = places
         self._waiters = waiters
         self._trips = waiters.trips
         self._stats = stats
-        self.hosts = Hosts(settings.max_crawl_delay, clock, shared)
+        self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace."""
-        self._shared = shared
+        told = self.offer, self._distrust
+        self._shared = None if shared is None else SharedPace(shared, stats, *told)
         self._ended: dict[str, float] = {}
         self.occupied: dict[str, PacedHost] = {}
         """Those of which requests are under way, or on their way there."""
         self._unclaimed: dict[str, CallLaterResult] = {}
         self._numbers = count()
-        self._said: set[Authority] = set()
         self._fault: Exception | None = None
         self._is_early = False
-        if shared is not None:
-            shared.attach(self.offer, self._is_waited_for, self._distrust)
 
     @property
     def waiting(self) -> int:
@@ -147,23 +147,29 @@ class Turns:
             if host is not None:
                 host.withdraw(asker)
                 self.offer(host.name)
-                if not (host.asks or host.in_use or host.withheld):
-                    self._forget(host)
+                self._forget_if_unused(host)
             return
         if self._fault is not None:
             raise self._fault
         if host is None:
             host = self._begin_to_pace(authority.host, self._least(request, authority))
-        before = host.asked_by(asker)
-        host.ask(asker, pace)
-        self.hosts.touch(host)
-        if pace.interval < before:
+        before, interval = host.asked_by(asker), pace.kept(self._longest)
+        host.ask(asker, interval)
+        self.hosts.move_to_end(host.name)
+        if interval < before:
             self.offer(host.name)
-        if pace.interval != before:
-            self._count(authority, pace)
+        if interval != before:
+            self._stats.paced(authority, interval)
+            if interval < pace.interval:
+                self._stats.capped(authority, pace.interval, interval, said=before > 0)
 
     def _begin_to_pace(self, name: str, least: float) -> PacedHost:
-        host = self.hosts.add(name, least)
+        if len(self.hosts) >= _MOST_HOSTS:
+            for other in islice(self.hosts.values(), _MOST_LOOKED_AT):
+                if not (other.in_use or other.withheld):
+                    self._forget(other)
+                    break
+        host = self.hosts[name] = PacedHost(name, least)
         for request in self._scrapy.active:
             trip = self._trips.get(request)
             if trip is not None and trip.is_sent and trip.host == name:
@@ -181,18 +187,6 @@ class Turns:
         own = settings.getdict("DOWNLOAD_SLOTS").get(key, {}).get("delay")
         return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
 
-    def _count(self, authority: Authority, pace: RequestedPace) -> None:
-        """Count a pace that is new, and say so if it is not kept as it was asked for."""
-        most = self._policy.longest if pace.is_cut else pace.interval
-        if pace.interval <= most:
-            self._stats.paced(authority, pace.interval)
-        elif not self._policy.forbids_longer:
-            self._stats.paced(authority, most)
-            if len(self._said) >= _MOST_SAID:
-                self._said.clear()
-            self._stats.capped(authority, pace.interval, most, said=authority in self._said)
-            self._said.add(authority)
-
     # --- the way of a request of the scheduler
 
     def reserve(self, request: Request, trip: Trip) -> bool:
@@ -204,7 +198,7 @@ class Turns:
             if not trip.is_offered:
                 return True
             host.coming = None  # the turn may have been used since it was offered
-        if host.coming is None and not host.arrived and host.has_room(monotonic()):
+        if host.coming is None and not host.arrived and self._has_room(host):
             host.coming = request
             self.occupied[host.name] = host
             return True
@@ -252,7 +246,7 @@ class Turns:
             trip.is_sent = not self._is_early
             return None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
-        if is_bypassed or (not host.arrived and host.has_room(monotonic())):
+        if is_bypassed or (not host.arrived and self._has_room(host)):
             self._grant(host, request)
             return None
         return self._wait(host, request, trip)
@@ -315,7 +309,7 @@ class Turns:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
         trip = self._trips[request]
-        self.hosts.touch(host)
+        self.hosts.move_to_end(host.name)
         if self._is_early:
             host.ended = monotonic()
         else:
@@ -355,10 +349,7 @@ class Turns:
                 self._end(host, request)
                 return
             trip.is_sent = False
-            self._ended.pop(trip.host, None)
-            self._ended[trip.host] = monotonic()
-            if len(self._ended) > _MOST_ENDS:
-                del self._ended[next(iter(self._ended))]
+            self._note_end(trip.host, monotonic())
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
@@ -366,25 +357,39 @@ class Turns:
         self._trips[request].is_sent = False
         if request not in host.busy:
             return
-        host.end(request)
+        host.busy.discard(request)
+        host.ended = monotonic()
+        if self._shared is not None:
+            self._shared.ended(host)
         if not host.in_use:
             self.occupied.pop(host.name, None)
-        if not (host.asks or host.in_use or host.withheld):
-            self._forget(host)
-            return
+        self._forget_if_unused(host)
         self.offer(host.name)
 
+    def _forget_if_unused(self, host: PacedHost) -> None:
+        if not (host.asks or host.in_use or host.withheld):
+            self._forget(host)
+
     def _forget(self, host: PacedHost) -> None:
+        """Forget what a host asks for, but not when its last request ended."""
         self.hosts.pop(host.name, None)
         if host.timer is not None:
             host.timer.cancel()
             host.timer = None
-        self._ended[host.name] = host.ended
+        self._note_end(host.name, host.ended)
 
-    def _is_waited_for(self, name: str) -> bool:
-        """Return whether a request waits for a host, in place or in the scheduler."""
-        host = self.hosts.get(name)
-        return host is not None and host.is_waited_for
+    def _note_end(self, name: str, when: float) -> None:
+        self._ended.pop(name, None)
+        self._ended[name] = when
+        if len(self._ended) > _MOST_ENDS:
+            del self._ended[next(iter(self._ended))]
+
+    def _has_room(self, host: PacedHost) -> bool:
+        """Return whether a request to a host may start; ask for a turn of the store if need be."""
+        now = monotonic()
+        if not host.is_due(now):
+            return False
+        return self._shared is None or not host.interval or self._shared.has_turn(host, now)
 
     def _plan(self, host: PacedHost) -> None:
         """Look at a host again when its interval is over, if something waits for it then."""
@@ -407,7 +412,7 @@ class Turns:
             if host is not None:
                 if not host.asks:
                     self._let_go(host)
-                self._serve(host, monotonic())
+                self._serve(host)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
             self._distrust(error)
 
@@ -417,8 +422,8 @@ class Turns:
         self._waiters.make_ready([each for each in host.withheld if each[2] is not host.coming])
         host.withheld = []
 
-    def _serve(self, host: PacedHost, now: float) -> None:
-        while host.arrived and host.has_room(now):
+    def _serve(self, host: PacedHost) -> None:
+        while host.arrived and self._has_room(host):
             _, _, request, turn = host.arrived[0]
             is_returned = not self._waiters.is_open and self._has_to_come_again(request)
             if is_returned and host.coming is not None:
@@ -436,13 +441,13 @@ class Turns:
                 raise
             turn.callback(not is_returned)
         if host.arrived or (host.withheld and host.coming is None):
-            if not host.is_due(now):
+            if not host.is_due(monotonic()):
                 self._hold_up(host)
                 self._plan(host)
-            elif not host.arrived and host.has_turn(now):
+            elif not host.arrived and self._has_room(host):
                 self._offer_next(host)
         elif not host.is_waited_for and self._shared is not None:
-            self._shared.settle(now)  # gives back a turn that nothing will use
+            self._shared.settle(monotonic())  # gives back a turn that nothing will use
 
     def _offer_next(self, host: PacedHost) -> None:
         """Have the scheduler hand out the next request to a host."""

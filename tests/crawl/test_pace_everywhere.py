@@ -256,8 +256,7 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
 @ensureDeferred
 async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a crawl meets more authorities than are remembered, each is held all the same."""
-    monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
-    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_SAID", 2)
+    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 2)
     shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
     result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
