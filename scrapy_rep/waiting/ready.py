@@ -1,15 +1,27 @@
-"""The withheld requests that lack nothing any more, in the order in which they are handed out."""
+"""The withheld requests that lack nothing any more, in the order in which they are handed out.
+
+A downloader slot that has as many requests as it may send at once gets no more of them. Otherwise
+the slot queues what it gets, and under asyncio Scrapy sends all that a slot has queued as soon as
+one of its requests ends: it counts a request only when its download has begun.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy.utils.asyncio import call_later
+
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.settings import BaseSettings
+
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.waiting.trips import Trips
 
 _SlotTurn = tuple[int, int, str]
 
@@ -87,3 +99,38 @@ def slot_of(request: Request) -> str:
         return urlsplit(request.url).hostname or ""
     except ValueError:
         return ""
+
+
+class Slots:
+    """How many requests each downloader slot has, and may send at once."""
+
+    def __init__(self, settings: BaseSettings, scrapy: ScrapyNames, trips: Trips):
+        self._scrapy = scrapy
+        self._trips = trips
+        self._of_some = settings.getdict("DOWNLOAD_SLOTS")
+        of_ip = settings.getint("CONCURRENT_REQUESTS_PER_IP")
+        self._of_each = of_ip or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._just_out: set[Request] = set()
+
+    def hand_out(self, request: Request) -> None:
+        """Count a request until it has had the time to reach the last step."""
+        if not self._just_out:
+            call_later(0.0, self._just_out.clear)
+        self._just_out.add(request)
+
+    def crowded(self) -> frozenset[str]:
+        """Return the slots that have as many requests as they may send at once.
+
+        What another middleware holds up, before the last step or after it, does not count.
+        """
+        of_slot: Counter[str] = Counter()
+        for request in self._scrapy.active:
+            trip = self._trips.get(request)
+            if request in self._just_out or (trip is not None and trip.is_sent):
+                of_slot[slot_of(request)] += 1
+        return frozenset(s for s, number in of_slot.items() if 0 < self._most(s) <= number)
+
+    def _most(self, slot: str) -> int:
+        """Return how many requests a slot sends at once; 0 if there is no limit."""
+        most: int = self._of_some.get(slot, {}).get("concurrency", self._of_each)
+        return most

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 _GRACE: Final = 0.3
-"""Seconds that a fetch may still take when the crawl is found to be stopping."""
+"""Seconds that a fetch may take in all when the crawl is found to be stopping."""
 
 _INTERVAL: Final = 0.1
 """Seconds between two looks at the engine."""
@@ -53,7 +53,6 @@ class StopWatch:
         self._stop = stop
         self._is_busy = is_busy
         self._look_around = look
-        self._since: float | None = None
         self._timer: CallLaterResult | None = None
 
     def watch(self) -> None:
@@ -70,10 +69,7 @@ class StopWatch:
     def _look(self) -> None:
         self._timer = None
         if self._scrapy.is_closing:
-            now = monotonic()
-            self._since = now if self._since is None else self._since
-            if now - self._since >= _GRACE:
-                self._stop(now - _GRACE)
+            self._stop(monotonic() - _GRACE)
         self._look_around()
         if self._is_busy():
             self.watch()
