@@ -33,16 +33,18 @@ class PacedHost:
 
     ``least`` is the operator's own delay. ``withheld`` are the requests that wait in the scheduler.
     ``coming`` is the one that has the next turn: it is ready, or handed out and has yet to reach
-    the last step, where ``arrived`` ones wait. ``held_up_at`` is when a request began to wait since
-    the last turn. ``busy`` are its requests from the grant of their turn to the end of their
-    download; ``ended`` is when the last one ended. If other workers keep its pace, too, no turn is
-    to be had before ``not_before``; ``failing_since`` is when asking for one began to fail.
+    the last step, where ``arrived`` ones wait; if it was returned when its turn came, it has the
+    turn until ``claim_until``. ``held_up_at`` is when a request began to wait since the last turn.
+    ``busy`` are its requests from the grant of their turn to the end of their download; ``ended``
+    is when the last one ended. If other workers keep its pace, too, no turn is to be had before
+    ``not_before``; ``failing_since`` is when asking for one began to fail.
     """
 
     __slots__ = (
         "_askers",
         "arrived",
         "busy",
+        "claim_until",
         "coming",
         "ended",
         "failing_since",
@@ -63,7 +65,7 @@ class PacedHost:
         self.withheld: list[Item] = []
         self.held_up_at: float | None = None
         self.timer: CallLaterResult | None = None
-        self.ended = self.not_before = NEVER
+        self.ended = self.not_before = self.claim_until = NEVER
         self.failing_since: float | None = None
         self._askers: dict[Asker, tuple[float, float]] = {}
 

@@ -25,7 +25,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from scrapy import signals
-from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -109,7 +109,6 @@ class Turns:
         self._ended: dict[str, float] = {}
         self.occupied: dict[str, PacedHost] = {}
         """Those of which requests are under way, or on their way there."""
-        self._unclaimed: dict[str, CallLaterResult] = {}
         self._numbers = count()
         self._fault: Exception | None = None
         self._is_early = False
@@ -202,7 +201,6 @@ class Turns:
             host.coming = request
             self.occupied[host.name] = host
             return True
-        self._hold_up(host)
         self._plan(host)
         return False
 
@@ -224,15 +222,20 @@ class Turns:
         """Let go what the downloader no longer has."""
         active = self._scrapy.active
         for name, host in list(self.occupied.items()):
-            if host.coming is not None and host.coming not in active:
-                is_ready = self._trips[host.coming].is_offered
-                if not is_ready and name not in self._unclaimed:  # else it is about to come again
-                    host.coming = None
-                    self.offer(name)
+            if host.coming is not None and self._is_gone(host, host.coming):
+                host.coming = None
+                self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
                 self.occupied.pop(name, None)
+
+    def _is_gone(self, host: PacedHost, request: Request) -> bool:
+        """Return whether a request that has the next turn was answered, dropped or held up."""
+        trip = self._trips[request]
+        if trip.comes_for_turn:
+            return monotonic() >= host.claim_until
+        return not trip.is_offered and request not in self._scrapy.active
 
     # --- the last step
 
@@ -254,7 +257,6 @@ class Turns:
     async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
         """Return when it is the turn of a request; return the request if it has to come again."""
         turn: Deferred[bool] = Deferred()
-        self._hold_up(host)
         # Without the scheduler, those before it may wait for the place of a page that waits for it.
         trip.is_beyond_limits = not self._waiters.is_open and self._scrapy.is_over_full
         rank = NEVER if trip.is_beyond_limits else -request.priority
@@ -275,8 +277,7 @@ class Turns:
                 self._end(host, request)
             raise
         finally:
-            if any(each[2] is request for each in host.arrived):
-                host.arrived = sorted(each for each in host.arrived if each[2] is not request)
+            host.arrived = sorted(each for each in host.arrived if each[2] is not request)
         return self._waiters.give_back(request)
 
     def give_up(self) -> None:
@@ -289,15 +290,10 @@ class Turns:
     def close(self) -> None:
         """End everything: the crawl is over."""
         for host in self.hosts.values():
-            if host.timer is not None:
-                host.timer.cancel()
-                host.timer = None
+            self._stop_timer(host)
             for _, _, _, turn in host.arrived:
                 if not turn.called:
                     turn.callback(False)
-        for timer in self._unclaimed.values():
-            timer.cancel()
-        self._unclaimed.clear()
         if self._shared is not None:
             self._shared.close()
 
@@ -320,11 +316,6 @@ class Turns:
             host.coming = None
         if self._is_early:
             self.offer(host.name)
-
-    @staticmethod
-    def _hold_up(host: PacedHost) -> None:
-        if host.held_up_at is None:
-            host.held_up_at = monotonic()
 
     def _reached(self, request: Request) -> None:
         """Note that a request has reached the downloader, where turns are taken early."""
@@ -373,9 +364,7 @@ class Turns:
     def _forget(self, host: PacedHost) -> None:
         """Forget what a host asks for, but not when its last request ended."""
         self.hosts.pop(host.name, None)
-        if host.timer is not None:
-            host.timer.cancel()
-            host.timer = None
+        self._stop_timer(host)
         self._note_end(host.name, host.ended)
 
     def _note_end(self, name: str, when: float) -> None:
@@ -392,24 +381,26 @@ class Turns:
         return self._shared is None or not host.interval or self._shared.has_turn(host, now)
 
     def _plan(self, host: PacedHost) -> None:
-        """Look at a host again when its interval is over, if something waits for it then."""
+        """Look at a host again when its interval is over, because a request waits for that."""
+        if host.held_up_at is None:
+            host.held_up_at = monotonic()
         if host.timer is None and not host.busy:
             wait = max(host.due - monotonic(), 0.0)
             if wait or not host.asks or host.arrived:
-                host.timer = call_later(wait, self._ring, host)
+                host.timer = call_later(wait, self.offer, host.name)
 
-    def _ring(self, host: PacedHost) -> None:
-        host.timer = None
-        try:
-            self.offer(host.name)
-        except Exception as error:  # noqa: BLE001  # nothing else would look at the host again
-            self._distrust(error)
+    @staticmethod
+    def _stop_timer(host: PacedHost) -> None:
+        if host.timer is not None:
+            host.timer.cancel()
+            host.timer = None
 
     def offer(self, name: str) -> None:
         """Grant a turn of a host, or have the scheduler hand out its next request, if it is due."""
         try:
             host = self.hosts.get(name)
             if host is not None:
+                self._stop_timer(host)
                 if not host.asks:
                     self._let_go(host)
                 self._serve(host)
@@ -442,7 +433,6 @@ class Turns:
             turn.callback(not is_returned)
         if host.arrived or (host.withheld and host.coming is None):
             if not host.is_due(monotonic()):
-                self._hold_up(host)
                 self._plan(host)
             elif not host.arrived and self._has_room(host):
                 self._offer_next(host)
@@ -473,18 +463,8 @@ class Turns:
     def _return(self, host: PacedHost, request: Request) -> None:
         """Keep the turn of a host for a request that is about to come again."""
         self._trips[request].comes_for_turn = True
-        host.coming = request
+        host.coming, host.claim_until = request, monotonic() + _UNCLAIMED
         self.occupied[host.name] = host
-        if host.name in self._unclaimed:
-            self._unclaimed.pop(host.name).cancel()
-        self._unclaimed[host.name] = call_later(_UNCLAIMED, self._take_back, host, request)
-
-    def _take_back(self, host: PacedHost, request: Request) -> None:
-        """Have the next request to a host go on if the one that was returned has not come."""
-        self._unclaimed.pop(host.name, None)
-        if host.coming is request:
-            host.coming = None
-            self.offer(host.name)
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""
