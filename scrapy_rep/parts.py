@@ -36,7 +36,7 @@ from scrapy_rep.waiting.withheld import Withheld
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.overrides.override import Override
     from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.waiting.shared_pace import SharedTurns
 
@@ -153,15 +153,15 @@ class Parts:
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 
-    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
-        if overrides is None:
+    def _applied(self, overrides: tuple[Override, ...]) -> AppliedOverrides | None:
+        if not overrides:
             return None
         read = self._settings.pace_policy.read
         applied = AppliedOverrides(overrides, self.stats, read, time.time)
         self.stats.is_overridden = applied.__contains__
         return applied
 
-    def _make_recorder(self, run: str, overrides: Overrides | None) -> DecisionRecorder | None:
+    def _make_recorder(self, run: str, overrides: tuple[Override, ...]) -> DecisionRecorder | None:
         settings = self._settings
         if settings.decision_log is None:
             return None
@@ -171,7 +171,7 @@ class Parts:
             name = f"REP_DECISION_LOG = {settings.decision_log!r}"
             raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
         archive = None if self.archive is None else self.archive.name
-        about = Run(run, tuple(overrides or ()), archive)
+        about = Run(run, overrides, archive)
         return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)
 
     def _is_busy(self) -> bool:
