@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator
 from heapq import heappop, heappush
-from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.waiting.trips import Trips
-
-_SlotTurn = tuple[int, int, str]
 
 
 class Item(NamedTuple):
@@ -39,10 +37,8 @@ class ReadyQueue:
     """The most urgent request first. Downloader slots take turns at requests of one priority."""
 
     def __init__(self) -> None:
+        # A heap for each slot; the slot that has waited longest for its turn comes first.
         self._of_slot: dict[str, list[Item]] = {}
-        self._turns: list[_SlotTurn] = []
-        self._turn_of: dict[str, _SlotTurn] = {}
-        self._numbers = count()
 
     def __bool__(self) -> bool:
         return bool(self._of_slot)
@@ -54,40 +50,20 @@ class ReadyQueue:
 
     def push(self, item: Item) -> None:
         """Add a request."""
-        items = self._of_slot.setdefault(item.slot, [])
-        heappush(items, item)
-        turn = self._turn_of.get(item.slot)
-        if turn is None or item.order < turn[0]:
-            self._queue(item.slot, next(self._numbers) if turn is None else turn[1])
+        heappush(self._of_slot.setdefault(item.slot, []), item)
 
     def first(self, but: Container[str] = ()) -> Item | None:
         """Return the request that is next, without those of some slots; None if there is none."""
-        passed = []
-        found = None
-        while self._turns and found is None:
-            turn = self._turns[0]
-            if self._turn_of.get(turn[2]) is not turn:
-                heappop(self._turns)
-            elif turn[2] in but:
-                passed.append(heappop(self._turns))
-            else:
-                found = self._of_slot[turn[2]][0]
-        for turn in passed:
-            heappush(self._turns, turn)
-        return found
+        firsts = [items[0] for slot, items in self._of_slot.items() if slot not in but]
+        return min(firsts, key=attrgetter("order"), default=None)
 
     def remove_first(self, slot: str) -> None:
         """Remove the first request of a slot; the other slots are next."""
         items = self._of_slot[slot]
         heappop(items)
+        del self._of_slot[slot]
         if items:
-            self._queue(slot, next(self._numbers))
-        else:
-            del self._of_slot[slot], self._turn_of[slot]
-
-    def _queue(self, slot: str, number: int) -> None:
-        turn = self._turn_of[slot] = (self._of_slot[slot][0].order, number, slot)
-        heappush(self._turns, turn)
+            self._of_slot[slot] = items
 
 
 def slot_of(request: Request) -> str:

@@ -84,24 +84,23 @@ def put_back(
     """Put requests back into a scheduler that is about to close, in the order they came out in.
 
     A queue that gives out the last one first gets them in reverse, so that their order is restored.
-    Start requests have a queue of their own.
+    Start requests may have a queue of their own.
     """
     settings = crawler.settings
     where = "DISK" if settings["JOBDIR"] else "MEMORY"
     queue = settings[f"SCHEDULER_{where}_QUEUE"]
     start_queue = settings[f"SCHEDULER_START_{where}_QUEUE"] or queue
-    of_start: list[Request] = []
-    others: list[Request] = []
+    in_order: list[Request] = []
+    in_reverse: list[Request] = []
     for request in requests:
-        is_start = request.meta.get("is_start_request") and start_queue != queue
-        (of_start if is_start else others).append(request)
-    for several, name in ((of_start, start_queue), (others, queue)):
-        for request in reversed(several) if _is_last_first(name) else several:
-            if not _is_kept(request, enqueue, stats):
-                logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
-                crawler.signals.send_catch_log(
-                    signals.request_dropped, request=request, spider=crawler.spider
-                )
+        its_queue = start_queue if request.meta.get("is_start_request") else queue
+        (in_reverse if _is_last_first(its_queue) else in_order).append(request)
+    for request in (*in_order, *reversed(in_reverse)):
+        if not _is_kept(request, enqueue, stats):
+            logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
+            crawler.signals.send_catch_log(
+                signals.request_dropped, request=request, spider=crawler.spider
+            )
 
 
 def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepStats) -> bool:

@@ -335,12 +335,13 @@ class Turns:
             if trip is None or not trip.is_sent:
                 return
             self._waiters.has_left()
-            host = self.hosts.get(trip.host)
+            name = trip.host
+            host = self.hosts.get(name)
             if host is not None:
                 self._end(host, request)
                 return
             trip.is_sent = False
-            self._note_end(trip.host, monotonic())
+            self._note_end(name, monotonic())
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 

@@ -205,7 +205,7 @@ class Withheld:
 
     def has_left(self) -> None:
         """Note that a download has ended: there may be room for another one of its slot."""
-        if self._ready:
+        if self.count and self._ready:
             self._scrapy.wake()
 
     @property
@@ -272,7 +272,7 @@ class Withheld:
             self._give_up(error)
             return self.next(pop)
         self._in_hand = None
-        if request is not None and self._ready:
+        if request is not None and self.count and self._ready:
             self._slots.hand_out(request)
         return request
 
@@ -322,12 +322,12 @@ class Withheld:
         the base are held back for such slots as the downloader would have of them otherwise.
         """
         crowded: frozenset[str] = frozenset()
-        if self._ready:
+        if self.count and self._ready:
             crowded = self._slots.crowded()
         else:
             self._urgent = None
         for _ in range(MOST_AT_ONCE):
-            ready = self._ready.first(crowded) if self._ready else None
+            ready = self._ready.first(crowded) if self.count else None
             if ready is not None and self._is_overtaken(ready):
                 self._make_urgent_ready(pop, ready)
                 continue
