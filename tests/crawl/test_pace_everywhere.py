@@ -18,7 +18,7 @@ from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_u
 from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, by_hand, obey
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.site import Authority, Site
@@ -262,6 +262,19 @@ async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.Mon
     result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
     assert all(min(gaps(shop)) >= 0.2 for shop in shops)
     assert len(result.lines("asks for 30 s")) == 5
+
+
+@ensureDeferred
+async def test_a_host_that_was_forgotten_keeps_its_interval(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another host takes its place; when it was last requested is remembered all the same."""
+    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 1)
+    one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
+    plans = [one.url("/0"), other.url("/0"), one.url("/1")]
+    (await crawl(OneByOneSpider, obey(), plans=plans)).check()
+    assert len(gaps(one)) == 1
+    assert gaps(one)[0] >= 0.4
 
 
 @ensureDeferred
