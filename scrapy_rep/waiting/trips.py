@@ -58,6 +58,8 @@ class Trip:
     """It is ready, and has the next turn of its host."""
     is_looked_up: bool = False
     """Its rules have been looked up, and that is counted."""
+    has_waited: bool = False
+    """It was withheld, and that is counted."""
     is_late: bool = False
     """Its rules did not come in time, so that the gate refuses it when it comes again."""
     comes_for_turn: bool = False

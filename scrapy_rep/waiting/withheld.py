@@ -252,7 +252,7 @@ class Withheld:
             self._let_go.append(request)
             return
         # What it lacked may be there already, so that it is asked about once more.
-        self._stats.inc(names.WAITING)
+        self._count_wait(self.trips[request])
         self._admit(self._item(request))
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
@@ -353,8 +353,7 @@ class Withheld:
             if lack is None:
                 trip.is_handed_out = True
                 return request
-            if ready is None:
-                self._stats.inc(names.WAITING)
+            self._count_wait(trip)
             self._wait(self._item(request), lack)
         self._scrapy.wake()
         return None
@@ -406,6 +405,12 @@ class Withheld:
         """Return a request with its place among the others: as the base gave it out."""
         number = self.trips[request].number
         return Item(-request.priority, number, request, slot_of(request))
+
+    def _count_wait(self, trip: Trip) -> None:
+        """Count a request that has to wait, once."""
+        if not trip.has_waited:
+            trip.has_waited = True
+            self._stats.inc(names.WAITING)
 
     def _wait(self, item: Item, lack: Lack) -> None:
         self._admit(item, to_ready=False)

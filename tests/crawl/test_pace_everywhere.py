@@ -272,8 +272,8 @@ async def test_a_host_that_was_forgotten_keeps_its_interval(
     monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 1)
     one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
     plans = [one.url("/0"), other.url("/0"), one.url("/1")]
-    (await crawl(OneByOneSpider, obey(), plans=plans)).check()
-    assert len(gaps(one)) == 1
+    result = (await crawl(OneByOneSpider, obey(), plans=plans)).check()
+    assert len(result.gate.turns.hosts) == len(gaps(one)) == 1
     assert gaps(one)[0] >= 0.4
 
 
