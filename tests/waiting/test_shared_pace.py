@@ -35,6 +35,7 @@ from tests.stores.turn_contract import eventually, granted, taken, used_store
 
 NAME = "a.example"
 INTERVAL = 0.2
+ASKER = Authority("http", NAME, 80), ("mybot",)
 
 
 class Worker:
@@ -50,7 +51,7 @@ class Worker:
     def asking(self) -> PacedHost:
         """The host, which asks for an interval from now on; a request waits for its turn."""
         host = PacedHost(NAME, 0.0)
-        host.ask((Authority("http", NAME, 80), ("mybot",)), INTERVAL)
+        host.ask(ASKER, INTERVAL)
         host.coming = Request(f"http://{NAME}/waits")
         return host
 
@@ -103,6 +104,17 @@ async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
     """A request waits, but no place is free for it."""
     await worker.take()
     worker.pace.settle(monotonic() + UNUSED)
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """A new robots.txt came meanwhile: no other worker waits for the end of a lease."""
+    await worker.take()
+    worker.host.withdraw(ASKER)
+    worker.pace.ended(worker.host)
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
 
