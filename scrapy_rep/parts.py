@@ -29,7 +29,6 @@ from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
 from scrapy_rep.waiting.places import Places
-from scrapy_rep.waiting.shared_pace import SharedPace
 from scrapy_rep.waiting.stop import StopWatch
 from scrapy_rep.waiting.turns import Turns
 from scrapy_rep.waiting.withheld import Withheld
@@ -37,8 +36,9 @@ from scrapy_rep.waiting.withheld import Withheld
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.overrides.override import Override
     from scrapy_rep.records.recorder import DecisionRecorder
+    from scrapy_rep.waiting.shared_pace import SharedTurns
 
 
 class Parts:
@@ -54,9 +54,9 @@ class Parts:
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.withheld = Withheld(crawler, scrapy, stats)
-        shared = self._shared_pace()
+        shared = self._shared_turns()
         around = scrapy, self.places, self.withheld, stats
-        self.turns = Turns(crawler, settings, *around, clock=time.time, shared=shared)
+        self.turns = Turns(crawler, settings, *around, shared=shared)
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self.turns.look)
         run, warc = uuid4().hex, settings.warc
         self.archive = None if warc is None else Archive(warc, run, stats, time.time)
@@ -113,8 +113,8 @@ class Parts:
             stats.without_effect(name, why)
         return stats
 
-    def _shared_pace(self) -> SharedPace | None:
-        """Return the pace that all workers keep together, if they share a store.
+    def _shared_turns(self) -> SharedTurns | None:
+        """Return the turns with which all workers keep one pace, if they share a store.
 
         The file in a job directory is for one crawl at a time.
         """
@@ -124,8 +124,7 @@ class Parts:
         turns = self.store.turns
         if turns is None:
             self.stats.unshared = shown(settings.store)
-            return None
-        return SharedPace(turns, self.stats)
+        return turns
 
     def _make_cache(self) -> RobotsCache:
         settings = self._settings
@@ -154,15 +153,15 @@ class Parts:
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 
-    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
-        if overrides is None:
+    def _applied(self, overrides: tuple[Override, ...]) -> AppliedOverrides | None:
+        if not overrides:
             return None
         read = self._settings.pace_policy.read
         applied = AppliedOverrides(overrides, self.stats, read, time.time)
         self.stats.is_overridden = applied.__contains__
         return applied
 
-    def _make_recorder(self, run: str, overrides: Overrides | None) -> DecisionRecorder | None:
+    def _make_recorder(self, run: str, overrides: tuple[Override, ...]) -> DecisionRecorder | None:
         settings = self._settings
         if settings.decision_log is None:
             return None
@@ -172,7 +171,7 @@ class Parts:
             name = f"REP_DECISION_LOG = {settings.decision_log!r}"
             raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
         archive = None if self.archive is None else self.archive.name
-        about = Run(run, tuple(overrides or ()), archive)
+        about = Run(run, overrides, archive)
         return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)
 
     def _is_busy(self) -> bool:

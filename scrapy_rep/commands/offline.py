@@ -53,7 +53,7 @@ class Offline:
         except ValueError as error:
             raise usage_error(str(error)) from None
         applied = None
-        if overrides is not None:
+        if overrides:
             applied = AppliedOverrides(overrides, RepStats(), self._paces.read, time.time)
         use = UseOfPages(self.settings)
         self.judge = Judge(self, self._paces, use if use.refuses else None, applied)

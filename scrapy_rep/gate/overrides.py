@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.requested_pace import RequestedPace
-from scrapy_rep.overrides.override import Override, Overrides, SiteOverrides
+from scrapy_rep.overrides.override import DELAY, Override, SiteOverrides
 from scrapy_rep.robotstxt.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
@@ -38,12 +38,16 @@ class AppliedOverrides:
 
     def __init__(
         self,
-        overrides: Overrides,
+        overrides: Sequence[Override],
         stats: RepStats,
         read_pace: ReadPace,
         clock: Callable[[], float],
     ):
         self._overrides = overrides
+        self._sites = {
+            site: SiteOverrides([each for each in overrides if each.authority == site])
+            for site in {override.authority for override in overrides}
+        }
         self._stats = stats
         self._read_pace = read_pace
         self._clock = clock
@@ -51,7 +55,7 @@ class AppliedOverrides:
         self._expired: set[int] = set()
 
     def __contains__(self, authority: Authority) -> bool:
-        return self._overrides.get(authority) is not None
+        return authority in self._sites
 
     def open(self) -> None:
         """Name the overrides that have expired."""
@@ -78,7 +82,7 @@ class AppliedOverrides:
         ours = cached.failure is not None and cached.failure.ours
         if without.reason == UNREACHABLE and ours:
             without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
-        return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
+        return self._sites[authority].verdict(url, agent, cached.robots, without, self._clock())
 
     def pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep:
         """Return the pace of a request; each override asks on its own behalf.
@@ -87,8 +91,8 @@ class AppliedOverrides:
         some paths slows down the others of the host as well, for as long as it is asked for.
         """
         _, url, authority, agent = asked
-        site, now = self._site(authority), self._clock()
-        if (delay := site.delay(url, now)) is not None:
+        site, now = self._sites[authority], self._clock()
+        if (delay := site.first(DELAY, url, now)) is not None:
             asker = (f"override {delay.entry}",)
             seconds = float(delay.value)  # type: ignore[arg-type]
             pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
@@ -131,12 +135,6 @@ class AppliedOverrides:
             return None
         own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
         return None if _is_same(pace.pace, own) else pace.by
-
-    def _site(self, authority: Authority) -> SiteOverrides:
-        site = self._overrides.get(authority)
-        if site is None:
-            raise KeyError(authority)
-        return site
 
 
 def _is_same(pace: RequestedPace | None, other: RequestedPace | None) -> bool:

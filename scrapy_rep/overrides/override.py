@@ -29,7 +29,7 @@ would be as wrong as one that is applied in silence.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, timezone
 from functools import cached_property
@@ -157,34 +157,9 @@ class SiteOverrides:
             return agent, None
         return tuple(override.value), override  # type: ignore[arg-type]
 
-    def delay(self, url: str, now: float) -> Override | None:
-        """Return the override whose ``value`` is the pace of a URL, in seconds, if there is one."""
-        return self.first(DELAY, url, now)
-
     def first(self, action: str, url: str, now: float) -> Override | None:
         """Return the first override in force with an action that covers a URL."""
         for override in self.overrides:
             if override.action == action and now < override.end and override.covers(url):
                 return override
         return None
-
-
-class Overrides:
-    """All overrides of a crawl, by authority."""
-
-    def __init__(self, overrides: Sequence[Override]):
-        self._sites: dict[Authority, SiteOverrides] = {}
-        for authority in {override.authority for override in overrides}:
-            own = [override for override in overrides if override.authority == authority]
-            self._sites[authority] = SiteOverrides(own)
-
-    def __bool__(self) -> bool:
-        return bool(self._sites)
-
-    def __iter__(self) -> Iterator[Override]:
-        for site in self._sites.values():
-            yield from site.overrides
-
-    def get(self, authority: Authority) -> SiteOverrides | None:
-        """Return the overrides of an authority, or ``None`` if it has none."""
-        return self._sites.get(authority)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override, Overrides
+from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
@@ -32,22 +32,17 @@ MOST_DAYS: Final = 366
 """How many days ahead an override may end."""
 
 
-class OverridesError(ValueError):
-    """A fault in the overrides, in one line: which file, which entry, and what is wrong."""
-
-
-def configured_overrides(settings: RepSettings, now: float) -> Overrides | None:
-    """Return the overrides of ``REP_OVERRIDES``, the expired ones included; None without any.
+def configured_overrides(settings: RepSettings, now: float) -> tuple[Override, ...]:
+    """Return the overrides of ``REP_OVERRIDES``, the expired ones included.
 
     ``now`` is in seconds since the epoch. Raises ``ValueError``, in one line, for the first fault.
     """
     if settings.overrides is None:
-        return None
+        return ()
     try:
-        found = read_overrides(settings.overrides, now)
-    except OverridesError as error:
+        return read_overrides(settings.overrides, now)
+    except ValueError as error:
         raise ValueError(f"REP_OVERRIDES: {error}") from None
-    return Overrides(found) or None
 
 
 def read_overrides(
@@ -56,7 +51,7 @@ def read_overrides(
     """Return the overrides that ``REP_OVERRIDES`` names, the expired ones among them.
 
     ``value`` is the path of a TOML file, or a sequence of mappings; ``now`` is in seconds since the
-    epoch. Raises :class:`OverridesError` for the first fault.
+    epoch. Raises ``ValueError`` for the first fault: which file and entry, and what is wrong.
     """
     if isinstance(value, (str, os.PathLike)):
         path = Path(value)
@@ -64,16 +59,16 @@ def read_overrides(
     elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         where, tables = "the list", value
     else:
-        raise OverridesError("must be the path of a TOML file, or a list of dictionaries")
+        raise ValueError("must be the path of a TOML file, or a list of dictionaries")
     found: dict[tuple[Any, ...], Override] = {}
     for entry, table in enumerate(tables, start=1):
         try:
             override = _override(entry, table, now)
         except ValueError as error:
-            raise OverridesError(f"{where}, entry {entry}: {error}") from None
+            raise ValueError(f"{where}, entry {entry}: {error}") from None
         key = override.authority, override.action, tuple(sorted(override.paths))
         if key in found:
-            raise OverridesError(f"{where}, entry {entry}: the same as entry {found[key].entry}")
+            raise ValueError(f"{where}, entry {entry}: the same as entry {found[key].entry}")
         found[key] = override
     return tuple(found.values())
 
@@ -82,21 +77,21 @@ def _tables_of(path: Path) -> Sequence[Any]:
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
-        raise OverridesError(f"{path} cannot be read: {error.strerror}") from None
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise OverridesError(f"{path} is not UTF-8") from None
+        raise ValueError(f"{path} is not UTF-8") from None
     except ValueError as error:  # a name that no file can have
-        raise OverridesError(f"{str(path)!r} cannot be read: {error}") from None
+        raise ValueError(f"{str(path)!r} cannot be read: {error}") from None
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise OverridesError(f"{path} is not TOML: {error}") from None
+        raise ValueError(f"{path} is not TOML: {error}") from None
     for key in document:
         if key != "override":
-            raise OverridesError(f"{path}: unknown key {key!r}; each entry is an [[override]]")
+            raise ValueError(f"{path}: unknown key {key!r}; each entry is an [[override]]")
     tables = document.get("override", [])
     if not isinstance(tables, list):
-        raise OverridesError(f"{path}: 'override' must be an array of tables, [[override]]")
+        raise ValueError(f"{path}: 'override' must be an array of tables, [[override]]")
     return tables
 
 

@@ -33,13 +33,9 @@ class Places:
         self._stats = stats
         self.fetches: set[Request] = set()
         """The robots.txt requests that the downloader has."""
-        self._ended: set[Request] = set()
-        self._waiting = 0
-
-    @property
-    def waiting(self) -> int:
+        self.waiting = 0
         """How many requests wait in place."""
-        return self._waiting
+        self._ended: set[Request] = set()
 
     @contextmanager
     def fetching(self, request: Request) -> Iterator[None]:
@@ -72,10 +68,10 @@ class Places:
         the engine could begin one request too many. What is yielded returns its argument, as the
         callback of what the request waits for does.
         """
-        self._waiting += 1
+        self.waiting += 1
         self._stats.inc(names.WAITING)
-        self._stats.max(names.WAITING_MAX, self._waiting)
-        is_lent = self._waiting <= MOST_LENT and not keeps_its_own
+        self._stats.max(names.WAITING_MAX, self.waiting)
+        is_lent = self.waiting <= MOST_LENT and not keeps_its_own
 
         def take_back(result: bool) -> bool:
             nonlocal is_lent
@@ -90,5 +86,5 @@ class Places:
         try:
             yield take_back
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
             take_back(False)

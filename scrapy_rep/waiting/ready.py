@@ -1,17 +1,27 @@
-"""The withheld requests that lack nothing any more, in the order in which they are handed out."""
+"""The withheld requests that lack nothing any more, in the order in which they are handed out.
+
+A downloader slot that has as many requests as it may send at once gets no more of them. Otherwise
+the slot queues what it gets, and under asyncio Scrapy sends all that a slot has queued as soon as
+one of its requests ends: it counts a request only when its download has begun.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator
 from heapq import heappop, heappush
-from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy.utils.asyncio import call_later
+
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.settings import BaseSettings
 
-_SlotTurn = tuple[int, int, str]
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.waiting.trips import Trips
 
 
 class Item(NamedTuple):
@@ -27,10 +37,8 @@ class ReadyQueue:
     """The most urgent request first. Downloader slots take turns at requests of one priority."""
 
     def __init__(self) -> None:
+        # A heap for each slot; the slot that has waited longest for its turn comes first.
         self._of_slot: dict[str, list[Item]] = {}
-        self._turns: list[_SlotTurn] = []
-        self._turn_of: dict[str, _SlotTurn] = {}
-        self._numbers = count()
 
     def __bool__(self) -> bool:
         return bool(self._of_slot)
@@ -42,40 +50,20 @@ class ReadyQueue:
 
     def push(self, item: Item) -> None:
         """Add a request."""
-        items = self._of_slot.setdefault(item.slot, [])
-        heappush(items, item)
-        turn = self._turn_of.get(item.slot)
-        if turn is None or item.order < turn[0]:
-            self._queue(item.slot, next(self._numbers) if turn is None else turn[1])
+        heappush(self._of_slot.setdefault(item.slot, []), item)
 
     def first(self, but: Container[str] = ()) -> Item | None:
         """Return the request that is next, without those of some slots; None if there is none."""
-        passed = []
-        found = None
-        while self._turns and found is None:
-            turn = self._turns[0]
-            if self._turn_of.get(turn[2]) is not turn:
-                heappop(self._turns)
-            elif turn[2] in but:
-                passed.append(heappop(self._turns))
-            else:
-                found = self._of_slot[turn[2]][0]
-        for turn in passed:
-            heappush(self._turns, turn)
-        return found
+        firsts = [items[0] for slot, items in self._of_slot.items() if slot not in but]
+        return min(firsts, key=attrgetter("order"), default=None)
 
     def remove_first(self, slot: str) -> None:
         """Remove the first request of a slot; the other slots are next."""
         items = self._of_slot[slot]
         heappop(items)
+        del self._of_slot[slot]
         if items:
-            self._queue(slot, next(self._numbers))
-        else:
-            del self._of_slot[slot], self._turn_of[slot]
-
-    def _queue(self, slot: str, number: int) -> None:
-        turn = self._turn_of[slot] = (self._of_slot[slot][0].order, number, slot)
-        heappush(self._turns, turn)
+            self._of_slot[slot] = items
 
 
 def slot_of(request: Request) -> str:
@@ -87,3 +75,38 @@ def slot_of(request: Request) -> str:
         return urlsplit(request.url).hostname or ""
     except ValueError:
         return ""
+
+
+class Slots:
+    """How many requests each downloader slot has, and may send at once."""
+
+    def __init__(self, settings: BaseSettings, scrapy: ScrapyNames, trips: Trips):
+        self._scrapy = scrapy
+        self._trips = trips
+        self._of_some = settings.getdict("DOWNLOAD_SLOTS")
+        of_ip = settings.getint("CONCURRENT_REQUESTS_PER_IP")
+        self._of_each = of_ip or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._just_out: set[Request] = set()
+
+    def hand_out(self, request: Request) -> None:
+        """Count a request until it has had the time to reach the last step."""
+        if not self._just_out:
+            call_later(0.0, self._just_out.clear)
+        self._just_out.add(request)
+
+    def crowded(self) -> frozenset[str]:
+        """Return the slots that have as many requests as they may send at once.
+
+        What another middleware holds up, before the last step or after it, does not count.
+        """
+        of_slot: Counter[str] = Counter()
+        for request in self._scrapy.active:
+            trip = self._trips.get(request)
+            if request in self._just_out or (trip is not None and trip.is_sent):
+                of_slot[slot_of(request)] += 1
+        return frozenset(s for s, number in of_slot.items() if 0 < self._most(s) <= number)
+
+    def _most(self, slot: str) -> int:
+        """Return how many requests a slot sends at once; 0 if there is no limit."""
+        most: int = self._of_some.get(slot, {}).get("concurrency", self._of_each)
+        return most

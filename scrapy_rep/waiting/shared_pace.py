@@ -1,7 +1,7 @@
 """One pace for all workers that share a store.
 
 A turn is the right to make one request to a host, which the store grants to one worker at a time,
-an interval after the last one has ended. :class:`~scrapy_rep.waiting.hosts.PacedHost` asks here
+an interval after the last one has ended. :class:`~scrapy_rep.waiting.turns.Turns` asks here
 before a request of a paced host is let go. A turn goes through these states:
 
 - *asked for*: the pass found a request that lacks nothing but the turn. If the store refuses it, it
@@ -112,11 +112,23 @@ class _Held:
 
 
 class SharedPace:
-    """Takes turns for the hosts of a crawl. All times are by the monotonic clock."""
+    """Takes turns for the hosts of a crawl. All times are by the monotonic clock.
 
-    def __init__(self, turns: SharedTurns, stats: RepStats):
+    ``open_host(name)`` is called when more is known of a host that waits for its turn, and
+    ``fail(error)`` after a fault with which no pace can be kept.
+    """
+
+    def __init__(
+        self,
+        turns: SharedTurns,
+        stats: RepStats,
+        open_host: Callable[[str], None],
+        fail: Callable[[Exception], None],
+    ):
         self._turns = turns
         self._stats = stats
+        self._open_host = open_host
+        self._fail = fail
         self._held: dict[str, _Held] = {}
         self._asking: dict[str, Deferred[None]] = {}
         self._unanswered: dict[str, str] = {}
@@ -126,20 +138,6 @@ class SharedPace:
         self._back_at = float("-inf")
         self._beat: CallLaterResult | None = None
         self._closed = False
-
-    def attach(
-        self,
-        open_host: Callable[[str], None],
-        waits: Callable[[str], bool],
-        fail: Callable[[Exception], None],
-    ) -> None:
-        """Call ``open_host(name)`` when more is known of a host for which ``waits(name)``.
-
-        ``fail(error)`` is told of a fault, after which no pace could be kept.
-        """
-        self._open_host = open_host
-        self._waits = waits
-        self._fail = fail
 
     def has_turn(self, host: PacedHost, now: float) -> bool:
         """Return whether a request to a host may go; ask for a turn if there is none."""
@@ -172,7 +170,7 @@ class SharedPace:
             is_over = now >= max(held.since, held.host.ended) + UNUSED
             if is_used and is_over:
                 self.ended(held.host)
-            elif not is_used and (is_over or not self._waits(name)):
+            elif not is_used and (is_over or not held.host.is_waited_for):
                 del self._held[name]
                 self._give_back(held)
 
@@ -233,7 +231,7 @@ class SharedPace:
             self._fail(RuntimeError(f"asking for turns failed: {failure.getErrorMessage()}"))
 
     def _hold(self, held: _Held) -> None:
-        if self._waits(held.host.name) and not self._closed:
+        if held.host.is_waited_for and not self._closed:
             self._held[held.host.name] = held
             self._set_beat()
         else:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 _GRACE: Final = 0.3
-"""Seconds that a fetch may still take when the crawl is found to be stopping."""
+"""Seconds that a fetch may take in all when the crawl is found to be stopping."""
 
 _INTERVAL: Final = 0.1
 """Seconds between two looks at the engine."""
@@ -53,7 +53,6 @@ class StopWatch:
         self._stop = stop
         self._is_busy = is_busy
         self._look_around = look
-        self._since: float | None = None
         self._timer: CallLaterResult | None = None
 
     def watch(self) -> None:
@@ -70,10 +69,7 @@ class StopWatch:
     def _look(self) -> None:
         self._timer = None
         if self._scrapy.is_closing:
-            now = monotonic()
-            self._since = now if self._since is None else self._since
-            if now - self._since >= _GRACE:
-                self._stop(now - _GRACE)
+            self._stop(monotonic() - _GRACE)
         self._look_around()
         if self._is_busy():
             self.watch()
@@ -88,24 +84,23 @@ def put_back(
     """Put requests back into a scheduler that is about to close, in the order they came out in.
 
     A queue that gives out the last one first gets them in reverse, so that their order is restored.
-    Start requests have a queue of their own.
+    Start requests may have a queue of their own.
     """
     settings = crawler.settings
     where = "DISK" if settings["JOBDIR"] else "MEMORY"
     queue = settings[f"SCHEDULER_{where}_QUEUE"]
     start_queue = settings[f"SCHEDULER_START_{where}_QUEUE"] or queue
-    of_start: list[Request] = []
-    others: list[Request] = []
+    in_order: list[Request] = []
+    in_reverse: list[Request] = []
     for request in requests:
-        is_start = request.meta.get("is_start_request") and start_queue != queue
-        (of_start if is_start else others).append(request)
-    for several, name in ((of_start, start_queue), (others, queue)):
-        for request in reversed(several) if _is_last_first(name) else several:
-            if not _is_kept(request, enqueue, stats):
-                logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
-                crawler.signals.send_catch_log(
-                    signals.request_dropped, request=request, spider=crawler.spider
-                )
+        its_queue = start_queue if request.meta.get("is_start_request") else queue
+        (in_reverse if _is_last_first(its_queue) else in_order).append(request)
+    for request in (*in_order, *reversed(in_reverse)):
+        if not _is_kept(request, enqueue, stats):
+            logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
+            crawler.signals.send_catch_log(
+                signals.request_dropped, request=request, spider=crawler.spider
+            )
 
 
 def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepStats) -> bool:

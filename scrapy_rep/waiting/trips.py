@@ -7,6 +7,7 @@ scheduler that is not ours, or in another run. It is removed as soon as they com
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -35,58 +36,38 @@ def restored(request: Request) -> Request:
     return request
 
 
+@dataclass(eq=False, slots=True)
 class Trip:
-    """The way of one request. The scheduler, the gate and the turns each note their part.
+    """The way of one request. The scheduler, the gate and the turns each note their part."""
 
-    ``number`` is its place in the order in which the base gave out requests. ``url`` and
-    ``authority`` are those of the page that it is for, as the gate has found them; the authority is
-    None if no robots.txt governs the page.
-
-    ``is_handed_out``
-        The scheduler has handed it out, and the gate has not seen it since.
-    ``is_scheduled``
-        When the gate saw it last, it came from the scheduler. Other requests are direct downloads.
-    ``is_first``
-        It was handed out to ask for the rules of its site, for which all others wait.
-    ``is_returned``
-        The gate has returned it, so that it is about to come back to the scheduler.
-    ``is_offered``
-        It is ready, and has the next turn of its host.
-    ``is_looked_up``
-        Its rules have been looked up, and that is counted.
-    ``is_late``
-        Its rules did not come in time, so that the gate refuses it when it comes again.
-    ``comes_for_turn``
-        It was returned when its turn came, and its passage through the gate is counted.
-    ``is_beyond_limits``
-        It came when the engine had no room for it, so that it is a direct download.
-    ``is_sent``
-        It has passed the last step, and its download has not ended.
-    """
-
-    __slots__ = (
-        "authority",
-        "comes_for_turn",
-        "is_beyond_limits",
-        "is_first",
-        "is_handed_out",
-        "is_late",
-        "is_looked_up",
-        "is_offered",
-        "is_returned",
-        "is_scheduled",
-        "is_sent",
-        "number",
-        "url",
-    )
-
-    def __init__(self, number: int):
-        self.number = number
-        self.url = ""
-        self.authority: Authority | None = None
-        self.is_handed_out = self.is_scheduled = self.is_first = False
-        self.is_returned = self.is_offered = self.is_looked_up = False
-        self.is_late = self.comes_for_turn = self.is_beyond_limits = self.is_sent = False
+    number: int
+    """Its place in the order in which the base gave out requests."""
+    url: str = ""
+    """The URL of the page that it is for, as the gate has found it."""
+    authority: Authority | None = None
+    """The authority of that page; None if no robots.txt governs it."""
+    is_handed_out: bool = False
+    """The scheduler has handed it out, and the gate has not seen it since."""
+    is_scheduled: bool = False
+    """When the gate saw it last, it came from the scheduler. Others are direct downloads."""
+    is_first: bool = False
+    """It was handed out to ask for the rules of its site, for which all others wait."""
+    is_returned: bool = False
+    """The gate has returned it, so that it is about to come back to the scheduler."""
+    is_offered: bool = False
+    """It is ready, and has the next turn of its host."""
+    is_looked_up: bool = False
+    """Its rules have been looked up, and that is counted."""
+    has_waited: bool = False
+    """It was withheld, and that is counted."""
+    is_late: bool = False
+    """Its rules did not come in time, so that the gate refuses it when it comes again."""
+    comes_for_turn: bool = False
+    """It was returned when its turn came, and its passage through the gate is counted."""
+    is_beyond_limits: bool = False
+    """It came when the engine had no room for it, so that it is a direct download."""
+    is_sent: bool = False
+    """It has passed the last step, and its download has not ended."""
 
     @property
     def host(self) -> str:

@@ -17,18 +17,20 @@ longer has is no longer under way (:meth:`Turns.look`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterable
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from scrapy import signals
-from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.waiting.hosts import NEVER, Hosts
+from scrapy_rep.waiting.hosts import NEVER, PacedHost
+from scrapy_rep.waiting.shared_pace import SharedPace
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -39,17 +41,19 @@ if TYPE_CHECKING:
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting.hosts import PacedHost
     from scrapy_rep.waiting.places import Places
     from scrapy_rep.waiting.ready import Item
-    from scrapy_rep.waiting.shared_pace import SharedPace
+    from scrapy_rep.waiting.shared_pace import SharedTurns
     from scrapy_rep.waiting.trips import Trip, Trips
 
 _MOST_ENDS: Final = 10_000
 """Hosts of which the end of the last request is remembered, should they begin to ask for a pace."""
 
-_MOST_SAID: Final = 10_000
-"""Authorities whose long delays are remembered as said; past that they may be said again."""
+_MOST_HOSTS: Final = 10_000
+"""Hosts whose pace is remembered; beyond that, the least recently used one is forgotten."""
+
+_MOST_LOOKED_AT: Final = 100
+"""Hosts that are looked at for one that can be forgotten."""
 
 _UNCLAIMED: Final = 1.0
 """Seconds after which the turn of a request that was returned goes to the next one."""
@@ -77,8 +81,7 @@ class Waiters(Protocol):
 class Turns:
     """The turns of the hosts of one crawl.
 
-    ``clock()`` is in seconds since the epoch. ``shared`` is there if other workers keep the pace of
-    a host, too.
+    ``shared`` is there if other workers keep the pace of a host, too.
     """
 
     def __init__(
@@ -90,29 +93,25 @@ class Turns:
         waiters: Waiters,
         stats: RepStats,
         *,
-        clock: Callable[[], float],
-        shared: SharedPace | None = None,
+        shared: SharedTurns | None = None,
     ):
         self._crawler = crawler
-        self._policy = settings.pace_policy
+        self._longest = settings.max_crawl_delay
         self._scrapy = scrapy
         self._places = places
         self._waiters = waiters
         self._trips = waiters.trips
         self._stats = stats
-        self.hosts = Hosts(settings.max_crawl_delay, clock, shared)
+        self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace."""
-        self._shared = shared
+        told = self.offer, self._distrust
+        self._shared = None if shared is None else SharedPace(shared, stats, *told)
         self._ended: dict[str, float] = {}
         self.occupied: dict[str, PacedHost] = {}
         """Those of which requests are under way, or on their way there."""
-        self._unclaimed: dict[str, CallLaterResult] = {}
         self._numbers = count()
-        self._said: set[Authority] = set()
         self._fault: Exception | None = None
         self._is_early = False
-        if shared is not None:
-            shared.attach(self.offer, self._is_waited_for, self._distrust)
 
     @property
     def waiting(self) -> int:
@@ -147,23 +146,29 @@ class Turns:
             if host is not None:
                 host.withdraw(asker)
                 self.offer(host.name)
-                if not (host.asks or host.in_use or host.withheld):
-                    self._forget(host)
+                self._forget_if_unused(host)
             return
         if self._fault is not None:
             raise self._fault
         if host is None:
             host = self._begin_to_pace(authority.host, self._least(request, authority))
-        before = host.asked_by(asker)
-        host.ask(asker, pace)
-        self.hosts.touch(host)
-        if pace.interval < before:
+        before, interval = host.asked_by(asker), pace.kept(self._longest)
+        host.ask(asker, interval)
+        self.hosts.move_to_end(host.name)
+        if interval < before:
             self.offer(host.name)
-        if pace.interval != before:
-            self._count(authority, pace)
+        if interval != before:
+            self._stats.paced(authority, interval)
+            if interval < pace.interval:
+                self._stats.capped(authority, pace.interval, interval, said=before > 0)
 
     def _begin_to_pace(self, name: str, least: float) -> PacedHost:
-        host = self.hosts.add(name, least)
+        if len(self.hosts) >= _MOST_HOSTS:
+            for other in islice(self.hosts.values(), _MOST_LOOKED_AT):
+                if not (other.in_use or other.withheld):
+                    self._forget(other)
+                    break
+        host = self.hosts[name] = PacedHost(name, least)
         for request in self._scrapy.active:
             trip = self._trips.get(request)
             if trip is not None and trip.is_sent and trip.host == name:
@@ -181,18 +186,6 @@ class Turns:
         own = settings.getdict("DOWNLOAD_SLOTS").get(key, {}).get("delay")
         return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
 
-    def _count(self, authority: Authority, pace: RequestedPace) -> None:
-        """Count a pace that is new, and say so if it is not kept as it was asked for."""
-        most = self._policy.longest if pace.is_cut else pace.interval
-        if pace.interval <= most:
-            self._stats.paced(authority, pace.interval)
-        elif not self._policy.forbids_longer:
-            self._stats.paced(authority, most)
-            if len(self._said) >= _MOST_SAID:
-                self._said.clear()
-            self._stats.capped(authority, pace.interval, most, said=authority in self._said)
-            self._said.add(authority)
-
     # --- the way of a request of the scheduler
 
     def reserve(self, request: Request, trip: Trip) -> bool:
@@ -204,11 +197,10 @@ class Turns:
             if not trip.is_offered:
                 return True
             host.coming = None  # the turn may have been used since it was offered
-        if host.coming is None and not host.arrived and host.has_room(monotonic()):
+        if host.coming is None and not host.arrived and self._has_room(host):
             host.coming = request
             self.occupied[host.name] = host
             return True
-        self._hold_up(host)
         self._plan(host)
         return False
 
@@ -230,15 +222,20 @@ class Turns:
         """Let go what the downloader no longer has."""
         active = self._scrapy.active
         for name, host in list(self.occupied.items()):
-            if host.coming is not None and host.coming not in active:
-                is_ready = self._trips[host.coming].is_offered
-                if not is_ready and name not in self._unclaimed:  # else it is about to come again
-                    host.coming = None
-                    self.offer(name)
+            if host.coming is not None and self._is_gone(host, host.coming):
+                host.coming = None
+                self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
                 self.occupied.pop(name, None)
+
+    def _is_gone(self, host: PacedHost, request: Request) -> bool:
+        """Return whether a request that has the next turn was answered, dropped or held up."""
+        trip = self._trips[request]
+        if trip.comes_for_turn:
+            return monotonic() >= host.claim_until
+        return not trip.is_offered and request not in self._scrapy.active
 
     # --- the last step
 
@@ -252,7 +249,7 @@ class Turns:
             trip.is_sent = not self._is_early
             return None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
-        if is_bypassed or (not host.arrived and host.has_room(monotonic())):
+        if is_bypassed or (not host.arrived and self._has_room(host)):
             self._grant(host, request)
             return None
         return self._wait(host, request, trip)
@@ -260,7 +257,6 @@ class Turns:
     async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
         """Return when it is the turn of a request; return the request if it has to come again."""
         turn: Deferred[bool] = Deferred()
-        self._hold_up(host)
         # Without the scheduler, those before it may wait for the place of a page that waits for it.
         trip.is_beyond_limits = not self._waiters.is_open and self._scrapy.is_over_full
         rank = NEVER if trip.is_beyond_limits else -request.priority
@@ -281,8 +277,7 @@ class Turns:
                 self._end(host, request)
             raise
         finally:
-            if any(each[2] is request for each in host.arrived):
-                host.arrived = sorted(each for each in host.arrived if each[2] is not request)
+            host.arrived = sorted(each for each in host.arrived if each[2] is not request)
         return self._waiters.give_back(request)
 
     def give_up(self) -> None:
@@ -295,15 +290,10 @@ class Turns:
     def close(self) -> None:
         """End everything: the crawl is over."""
         for host in self.hosts.values():
-            if host.timer is not None:
-                host.timer.cancel()
-                host.timer = None
+            self._stop_timer(host)
             for _, _, _, turn in host.arrived:
                 if not turn.called:
                     turn.callback(False)
-        for timer in self._unclaimed.values():
-            timer.cancel()
-        self._unclaimed.clear()
         if self._shared is not None:
             self._shared.close()
 
@@ -315,7 +305,7 @@ class Turns:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
         trip = self._trips[request]
-        self.hosts.touch(host)
+        self.hosts.move_to_end(host.name)
         if self._is_early:
             host.ended = monotonic()
         else:
@@ -326,11 +316,6 @@ class Turns:
             host.coming = None
         if self._is_early:
             self.offer(host.name)
-
-    @staticmethod
-    def _hold_up(host: PacedHost) -> None:
-        if host.held_up_at is None:
-            host.held_up_at = monotonic()
 
     def _reached(self, request: Request) -> None:
         """Note that a request has reached the downloader, where turns are taken early."""
@@ -350,15 +335,13 @@ class Turns:
             if trip is None or not trip.is_sent:
                 return
             self._waiters.has_left()
-            host = self.hosts.get(trip.host)
+            name = trip.host
+            host = self.hosts.get(name)
             if host is not None:
                 self._end(host, request)
                 return
             trip.is_sent = False
-            self._ended.pop(trip.host, None)
-            self._ended[trip.host] = monotonic()
-            if len(self._ended) > _MOST_ENDS:
-                del self._ended[next(iter(self._ended))]
+            self._note_end(name, monotonic())
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
@@ -366,48 +349,62 @@ class Turns:
         self._trips[request].is_sent = False
         if request not in host.busy:
             return
-        host.end(request)
+        host.busy.discard(request)
+        host.ended = monotonic()
+        if self._shared is not None:
+            self._shared.ended(host)
         if not host.in_use:
             self.occupied.pop(host.name, None)
-        if not (host.asks or host.in_use or host.withheld):
-            self._forget(host)
-            return
+        self._forget_if_unused(host)
         self.offer(host.name)
 
-    def _forget(self, host: PacedHost) -> None:
-        self.hosts.pop(host.name, None)
-        if host.timer is not None:
-            host.timer.cancel()
-            host.timer = None
-        self._ended[host.name] = host.ended
+    def _forget_if_unused(self, host: PacedHost) -> None:
+        if not (host.asks or host.in_use or host.withheld):
+            self._forget(host)
 
-    def _is_waited_for(self, name: str) -> bool:
-        """Return whether a request waits for a host, in place or in the scheduler."""
-        host = self.hosts.get(name)
-        return host is not None and host.is_waited_for
+    def _forget(self, host: PacedHost) -> None:
+        """Forget what a host asks for, but not when its last request ended."""
+        self.hosts.pop(host.name, None)
+        self._stop_timer(host)
+        self._note_end(host.name, host.ended)
+
+    def _note_end(self, name: str, when: float) -> None:
+        self._ended.pop(name, None)
+        self._ended[name] = when
+        if len(self._ended) > _MOST_ENDS:
+            del self._ended[next(iter(self._ended))]
+
+    def _has_room(self, host: PacedHost) -> bool:
+        """Return whether a request to a host may start; ask for a turn of the store if need be."""
+        now = monotonic()
+        if not host.is_due(now):
+            return False
+        return self._shared is None or not host.interval or self._shared.has_turn(host, now)
 
     def _plan(self, host: PacedHost) -> None:
-        """Look at a host again when its interval is over, if something waits for it then."""
+        """Look at a host again when its interval is over, because a request waits for that."""
+        if host.held_up_at is None:
+            host.held_up_at = monotonic()
         if host.timer is None and not host.busy:
             wait = max(host.due - monotonic(), 0.0)
             if wait or not host.asks or host.arrived:
-                host.timer = call_later(wait, self._ring, host)
+                host.timer = call_later(wait, self.offer, host.name)
 
-    def _ring(self, host: PacedHost) -> None:
-        host.timer = None
-        try:
-            self.offer(host.name)
-        except Exception as error:  # noqa: BLE001  # nothing else would look at the host again
-            self._distrust(error)
+    @staticmethod
+    def _stop_timer(host: PacedHost) -> None:
+        if host.timer is not None:
+            host.timer.cancel()
+            host.timer = None
 
     def offer(self, name: str) -> None:
         """Grant a turn of a host, or have the scheduler hand out its next request, if it is due."""
         try:
             host = self.hosts.get(name)
             if host is not None:
+                self._stop_timer(host)
                 if not host.asks:
                     self._let_go(host)
-                self._serve(host, monotonic())
+                self._serve(host)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
             self._distrust(error)
 
@@ -417,8 +414,8 @@ class Turns:
         self._waiters.make_ready([each for each in host.withheld if each[2] is not host.coming])
         host.withheld = []
 
-    def _serve(self, host: PacedHost, now: float) -> None:
-        while host.arrived and host.has_room(now):
+    def _serve(self, host: PacedHost) -> None:
+        while host.arrived and self._has_room(host):
             _, _, request, turn = host.arrived[0]
             is_returned = not self._waiters.is_open and self._has_to_come_again(request)
             if is_returned and host.coming is not None:
@@ -436,13 +433,12 @@ class Turns:
                 raise
             turn.callback(not is_returned)
         if host.arrived or (host.withheld and host.coming is None):
-            if not host.is_due(now):
-                self._hold_up(host)
+            if not host.is_due(monotonic()):
                 self._plan(host)
-            elif not host.arrived and host.has_turn(now):
+            elif not host.arrived and self._has_room(host):
                 self._offer_next(host)
         elif not host.is_waited_for and self._shared is not None:
-            self._shared.settle(now)  # gives back a turn that nothing will use
+            self._shared.settle(monotonic())  # gives back a turn that nothing will use
 
     def _offer_next(self, host: PacedHost) -> None:
         """Have the scheduler hand out the next request to a host."""
@@ -468,18 +464,8 @@ class Turns:
     def _return(self, host: PacedHost, request: Request) -> None:
         """Keep the turn of a host for a request that is about to come again."""
         self._trips[request].comes_for_turn = True
-        host.coming = request
+        host.coming, host.claim_until = request, monotonic() + _UNCLAIMED
         self.occupied[host.name] = host
-        if host.name in self._unclaimed:
-            self._unclaimed.pop(host.name).cancel()
-        self._unclaimed[host.name] = call_later(_UNCLAIMED, self._take_back, host, request)
-
-    def _take_back(self, host: PacedHost, request: Request) -> None:
-        """Have the next request to a host go on if the one that was returned has not come."""
-        self._unclaimed.pop(host.name, None)
-        if host.coming is request:
-            host.coming = None
-            self.offer(host.name)
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""

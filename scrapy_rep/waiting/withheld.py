@@ -35,8 +35,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
-from scrapy_rep.waiting.slots import Slots
+from scrapy_rep.waiting.ready import Item, ReadyQueue, Slots, slot_of
 from scrapy_rep.waiting.stop import put_back
 from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_again
 
@@ -125,7 +124,7 @@ class Withheld:
         self._in_hand: Request | None = None
         self._let_go: deque[Request] = deque()
         settings = crawler.settings
-        self._slots = Slots(settings, scrapy)
+        self._slots = Slots(settings, scrapy, self.trips)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
         self._most_held_back = concurrent or MOST
         base = load_object(settings["SCHEDULER"])
@@ -206,7 +205,7 @@ class Withheld:
 
     def has_left(self) -> None:
         """Note that a download has ended: there may be room for another one of its slot."""
-        if self._ready:
+        if self.count and self._ready:
             self._scrapy.wake()
 
     @property
@@ -253,7 +252,7 @@ class Withheld:
             self._let_go.append(request)
             return
         # What it lacked may be there already, so that it is asked about once more.
-        self._stats.inc(names.WAITING)
+        self._count_wait(self.trips[request])
         self._admit(self._item(request))
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
@@ -266,14 +265,14 @@ class Withheld:
                 self._look()
             if self._turns.occupied:
                 self._turns.look()
-            request = self._next(pop) if self.count else self._next_of_base(pop)
+            request = self._next(pop)
         except _BaseFailedError as error:
             raise error.__cause__ or error from None
         except Exception as error:  # noqa: BLE001
             self._give_up(error)
             return self.next(pop)
         self._in_hand = None
-        if request is not None and self._ready:
+        if request is not None and self.count and self._ready:
             self._slots.hand_out(request)
         return request
 
@@ -283,18 +282,6 @@ class Withheld:
         for authority, request in list(self._first.items()):
             if request not in active:
                 self.answered(request, authority)
-
-    def _next(self, pop: Callable[[], Request | None]) -> Request | None:
-        if not self._ready:
-            self._urgent = None
-            return self._next_of_base(pop)
-        crowded = self._slots.crowded(self._is_under_way)
-        return self._next_ready(pop, crowded) or self._next_of_base(pop, crowded)
-
-    def _is_under_way(self, request: Request) -> bool:
-        """Return whether a request has passed the last step, and its download has not ended."""
-        trip = self.trips.get(request)
-        return trip is not None and trip.is_sent
 
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
         """Give everything back to the base, which is about to close."""
@@ -328,75 +315,61 @@ class Withheld:
 
     # --- one by one
 
-    def _next_ready(
-        self, pop: Callable[[], Request | None], crowded: frozenset[str]
-    ) -> Request | None:
-        """Return the first ready request, or a more urgent one of the base; None if there is none.
+    def _next(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the first request that lacks nothing, and withhold those before it.
 
-        ``crowded`` are slots whose requests do not go.
+        Ready requests go before those of the base, but none to a slot that is crowded. As many of
+        the base are held back for such slots as the downloader would have of them otherwise.
         """
+        crowded: frozenset[str] = frozenset()
+        if self.count and self._ready:
+            crowded = self._slots.crowded()
+        else:
+            self._urgent = None
         for _ in range(MOST_AT_ONCE):
-            item = self._ready.first(crowded)
-            if item is None:
+            ready = self._ready.first(crowded) if self.count else None
+            if ready is not None and self._is_overtaken(ready):
+                self._make_urgent_ready(pop, ready)
+                continue
+            if ready is not None:
+                request = self._in_hand = ready.request
+                self._ready.remove_first(ready.slot)
+                self._forget(ready)
+            elif self.count >= self._most or len(self._held_back) >= self._most_held_back:
                 return None
-            may_ask = self.count < self._most
-            if may_ask and self._urgent is not None and self._urgent > item.request.priority:
-                request = self._pop(pop)
-                if request is not None and request.priority > item.request.priority:
-                    if self._may_go(request, crowded):
-                        return request
-                    continue
-                self._urgent = None
-                if request is not None:
+            else:
+                found = self._pop(pop)
+                if found is None:
+                    return None
+                request = found
+                if crowded and slot_of(request) in crowded:
+                    # It goes after those of its slot that have waited for longer.
+                    self._held_back.add(request)
                     self._admit(self._item(request))
                     continue
-            self._in_hand = item.request
-            trip = self.trips[item.request]
-            lack = self._ask(item.request, trip, waited=True)
-            self._ready.remove_first(item.slot)
-            self._forget(item)
+            trip = self.trips[request]
+            lack = self._ask(request, trip, waited=ready is not None)
             trip.is_offered = False
             if lack is None:
                 trip.is_handed_out = True
-                return item.request
-            self._wait(item, lack)
-        self._scrapy.wake()
-        return None
-
-    def _next_of_base(
-        self, pop: Callable[[], Request | None], crowded: frozenset[str] = frozenset()
-    ) -> Request | None:
-        """Return the first request of the base that may go; withhold those before it.
-
-        As many are held back for a crowded slot as the downloader would have of it otherwise.
-        """
-        for _ in range(MOST_AT_ONCE):
-            if self.count >= self._most or len(self._held_back) >= self._most_held_back:
-                return None
-            request = self._pop(pop)
-            if request is None or self._may_go(request, crowded):
                 return request
+            self._count_wait(trip)
+            self._wait(self._item(request), lack)
         self._scrapy.wake()
         return None
 
-    def _may_go(self, request: Request, crowded: frozenset[str]) -> bool:
-        """Return whether a request of the base is handed out, and withhold it if it is not."""
-        if slot_of(request) not in crowded:
-            return self._lack_of(request) is None
-        self._held_back.add(request)  # it goes after those of its slot that have waited for longer
-        self._admit(self._item(request))
-        return False
+    def _is_overtaken(self, ready: Item) -> bool:
+        """Return whether the base may have, and be asked for, something more urgent."""
+        may_be = self._urgent is not None and self._urgent > ready.request.priority
+        return may_be and self.count < self._most
 
-    def _lack_of(self, request: Request) -> Lack | None:
-        """Return what a request of the base lacks, and withhold it if it lacks something."""
-        trip = self.trips[request]
-        lack = self._ask(request, trip, waited=False)
-        if lack is None:
-            trip.is_handed_out = True
-        else:
-            self._stats.inc(names.WAITING)
-            self._wait(self._item(request), lack)
-        return lack
+    def _make_urgent_ready(self, pop: Callable[[], Request | None], ready: Item) -> None:
+        """Have the next request of the base be ready, too. If it is not urgent, no other is."""
+        request = self._pop(pop)
+        if request is None or request.priority <= ready.request.priority:
+            self._urgent = None
+        if request is not None:
+            self._admit(self._item(request))
 
     def _ask(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
         """Return what a request lacks; None after a fault: the gate refuses it then.
@@ -432,6 +405,12 @@ class Withheld:
         """Return a request with its place among the others: as the base gave it out."""
         number = self.trips[request].number
         return Item(-request.priority, number, request, slot_of(request))
+
+    def _count_wait(self, trip: Trip) -> None:
+        """Count a request that has to wait, once."""
+        if not trip.has_waited:
+            trip.has_waited = True
+            self._stats.inc(names.WAITING)
 
     def _wait(self, item: Item, lack: Lack) -> None:
         self._admit(item, to_ready=False)

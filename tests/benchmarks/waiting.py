@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import AsyncIterator
-from time import process_time, time
+from time import process_time
 from typing import Any
 
 from scrapy import Request, Spider
@@ -54,7 +54,7 @@ def measure(scheduler: Any, withheld: Any, how: str, count: int) -> float:
         if how == "for rules":
             withheld._wait(withheld._item(request), authority)
         else:
-            withheld._turns.hosts.setdefault(authority.host, PacedHost(authority.host, 0, 60, time))
+            withheld._turns.hosts.setdefault(authority.host, PacedHost(authority.host, 0.0))
             withheld._wait(withheld._item(request), authority.host)
     withheld._most = count + 1
     meta = {"dont_obey_robotstxt": True}

@@ -18,7 +18,7 @@ from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, by_hand, obey
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.site import Site
@@ -235,10 +235,38 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
 @ensureDeferred
 async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a crawl meets more authorities than are remembered, each is held all the same."""
-    monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
-    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_SAID", 2)
+    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 2)
     shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
     result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
     assert all(min(gaps(shop)) >= 0.2 for shop in shops)
     assert len(result.lines("asks for 30 s")) == 5
+
+
+@ensureDeferred
+async def test_a_host_that_was_forgotten_keeps_its_interval(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another host takes its place; when it was last requested is remembered all the same."""
+    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 1)
+    one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
+    plans = [one.url("/0"), other.url("/0"), one.url("/1")]
+    result = (await crawl(OneByOneSpider, obey(), plans=plans)).check()
+    assert len(result.gate.turns.hosts) == len(gaps(one)) == 1
+    assert gaps(one)[0] >= 0.4
+
+
+@ensureDeferred
+async def test_a_fault_at_the_grant_of_a_turn_ends_the_request(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends unreachable, as do all later ones to a host whose pace cannot be kept."""
+
+    def fail(*args: Any) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("scrapy_rep.stats.RepStats.waited_for_pace", fail)
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
+    urls = [shop.url(f"/{number}") for number in range(4)]
+    result = (await crawl(settings=by_hand(), plans=urls)).check(["out of order"])
+    assert (len(result.downloaded), len(result.unreachable)) == (1, 3)

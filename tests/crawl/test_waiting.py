@@ -94,8 +94,8 @@ async def test_requests_that_waited_go_before_those_that_come_after_the_rules(si
     result = (await crawl(LatecomersSpider, settings=obey(), plans=plans)).check()
     assert len(result.downloaded) == 260
     assert result.stats["robotstxt/cache/miss"] == 1
-    # The first one is withheld twice: it came back.
-    assert result.stats["robotstxt/waiting"] <= 61
+    # Each counts once, also the first one, which came back. Some may be too late to wait.
+    assert 1 < result.stats["robotstxt/waiting"] <= 60
     early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
     assert early[-1] < 60 + 20
 
@@ -227,6 +227,17 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=[*waits, *pages(good)])).check()
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
+
+
+@ensureDeferred
+async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> None:
+    """Scrapy's queue passes over the slot then, also while those that have waited go."""
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(300)]
+    result = (await crawl(QueuedSpider, settings=obey(), plans=plans)).check()
+    assert len(result.downloaded) == 300
+    # Beside these, the first one has come back.
+    assert result.stats["robotstxt/waiting/max"] <= 100 + 1
 
 
 @ensureDeferred

@@ -16,7 +16,7 @@ from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
-from scrapy_rep.overrides.override import Override, Overrides
+from scrapy_rep.overrides.override import Override
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
@@ -102,8 +102,7 @@ async def test_a_request_has_its_rules_measured_once_at_most(
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats()
-        known = Overrides([one])
-        overrides = AppliedOverrides(known, stats, paces.read, bench.clock)
+        overrides = AppliedOverrides([one], stats, paces.read, bench.clock)
     judge = Judge(scales, paces, None, overrides, wants_verdict=lambda _: records)
     for _ in range(48):
         scales.count = 0

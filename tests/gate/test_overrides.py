@@ -12,7 +12,7 @@ from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
-from scrapy_rep.overrides.override import UNREACHABLE_IS_ALLOWED, Override, Overrides
+from scrapy_rep.overrides.override import UNREACHABLE_IS_ALLOWED, Override
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
 from tests.rows import rows
@@ -26,8 +26,7 @@ NOW = 1_700_000_000.0
 def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause, ours: bool) -> None:
     """`unreachable-is-allowed` allows nothing that might be asked of the site a moment later."""
     one = Override(1, SITE, UNREACHABLE_IS_ALLOWED, "ours", "ops", date(2999, 1, 1))
-    known = Overrides([one])
-    applied = AppliedOverrides(known, RepStats(), lambda *_: None, lambda: NOW)
+    applied = AppliedOverrides([one], RepStats(), lambda *_: None, lambda: NOW)
     entry = Entry(failure=Failure(NOW, NOW, cause=str(cause), ours=ours))
     cached = CachedRules(entry, standing(entry, NOW, Policy()), None, NOW)
     asked = Asked(Request("http://a.example/a"), "http://a.example/a", SITE, ("mybot",))

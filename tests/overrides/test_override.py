@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from scrapy_rep import RobotsTxt, Verdict
-from scrapy_rep.overrides.override import Overrides, SiteOverrides
+from scrapy_rep.gate.overrides import AppliedOverrides
+from scrapy_rep.overrides.override import DELAY, SiteOverrides
 from scrapy_rep.overrides.reading import read_overrides
+from scrapy_rep.stats import RepStats
 from tests.rows import rows
 
 SITE = "https://a.example"
@@ -26,10 +28,7 @@ def site(*entries: dict[str, Any]) -> SiteOverrides:
     """The overrides of one site, each entry given by what is particular to it."""
     common = {"authority": SITE, "reason": "why", "by": "who", "until": "2027-01-01"}
     tables = [{**common, **entry} for entry in entries]
-    overrides = Overrides(read_overrides(tables, NOW))
-    found = overrides.get(read_overrides(tables, NOW)[0].authority)
-    assert found is not None
-    return found
+    return SiteOverrides(read_overrides(tables, NOW))
 
 
 def verdict(
@@ -131,10 +130,10 @@ def test_delay_leaves_verdicts_alone() -> None:
     """It is the pace that it changes, for the paths that it is for."""
     own = site({"action": "delay", "delay": 2.5, "paths": ["/slow"]})
     assert not verdict(own, "/x", CLOSED).allowed
-    found = own.delay(SITE + "/slow", NOW)
+    found = own.first(DELAY, SITE + "/slow", NOW)
     assert found is not None
     assert found.value == 2.5
-    assert own.delay(SITE + "/x", NOW) is None
+    assert own.first(DELAY, SITE + "/x", NOW) is None
 
 
 def test_an_override_ends_with_its_last_day() -> None:
@@ -151,11 +150,11 @@ def test_an_override_ends_with_its_last_day() -> None:
 def test_another_port_scheme_or_host_is_another_authority(other: str) -> None:
     """RFC 9309 section 2.3."""
     common = {"reason": "why", "by": "who", "until": "2027-01-01", "action": "allow"}
-    overrides = Overrides(read_overrides([{**common, "authority": SITE}], NOW))
+    own = read_overrides([{**common, "authority": SITE}], NOW)
     (there,) = read_overrides([{**common, "authority": other}], NOW)
-    assert overrides.get(there.authority) is None
-    assert bool(overrides)
-    assert len(list(overrides)) == 1
+    applied = AppliedOverrides(own, RepStats(), lambda *_: None, lambda: NOW)
+    assert own[0].authority in applied
+    assert there.authority not in applied
 
 
 def test_patterns_that_cost_too_much_never_allow() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.overrides.override import Override
-from scrapy_rep.overrides.reading import OverridesError, read_overrides
+from scrapy_rep.overrides.reading import read_overrides
 from tests.rows import rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
@@ -150,10 +151,9 @@ def test_an_authority_is_in_its_normal_form(text: str, host: str, port: int) -> 
 def test_a_fault_is_one_line_that_names_the_entry(changes: dict[str, Any], fault: str) -> None:
     """An exception is neither applied nor skipped in silence."""
     other = entry(authority="https://other.example")
-    with pytest.raises(OverridesError) as raised:
+    with pytest.raises(ValueError, match=r"\Athe list, entry 2: ") as raised:
         read_overrides([other, entry(**changes)], NOON)
     said = str(raised.value)
-    assert said.startswith("the list, entry 2: ")
     assert fault in said
     assert "\n" not in said
     assert "secret" not in said
@@ -173,23 +173,22 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, octets: bytes, faul
     """Each in one line."""
     file = tmp_path / "overrides.toml"
     file.write_bytes(octets)
-    with pytest.raises(OverridesError) as raised:
+    with pytest.raises(ValueError, match=re.escape(fault)) as raised:
         read_overrides(file, NOON)
     assert str(raised.value).startswith(str(file))
-    assert fault in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """So is a directory."""
     for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(OverridesError, match="cannot be read"):
+        with pytest.raises(ValueError, match="cannot be read"):
             read_overrides(path, NOON)
 
 
 @pytest.mark.parametrize("value", [7, b"overrides.toml", {"authority": "https://a.example"}])
 def test_the_setting_is_a_path_or_a_list(value: Any) -> None:
     """Anything else is a fault."""
-    with pytest.raises(OverridesError, match="must be the path of a TOML file, or a list"):
+    with pytest.raises(ValueError, match="must be the path of a TOML file, or a list"):
         read_overrides(value, NOON)
 
 
@@ -197,7 +196,7 @@ def test_the_same_entry_twice_is_a_fault() -> None:
     """The same authority, action and paths, in whatever order and spelling."""
     first = entry(paths=["/a", "/b"])
     second = entry(paths=["/b", "/a"], authority="https://INTRANET.example.org:443", reason="x")
-    with pytest.raises(OverridesError, match="entry 2: the same as entry 1"):
+    with pytest.raises(ValueError, match="entry 2: the same as entry 1"):
         read_overrides([first, second], NOON)
 
 
@@ -245,7 +244,7 @@ def test_what_the_toml_reader_chokes_on_is_a_fault_of_the_file(tmp_path: Path, t
     """Numbers of any length, tables of any depth."""
     file = tmp_path / "overrides.toml"
     file.write_text(text)
-    with pytest.raises(OverridesError, match=r"overrides\.toml is not TOML: "):
+    with pytest.raises(ValueError, match=r"overrides\.toml is not TOML: "):
         read_overrides(str(file), NOON)
-    with pytest.raises(OverridesError, match="embedded null"):
+    with pytest.raises(ValueError, match="embedded null"):
         read_overrides("no\0file", NOON)

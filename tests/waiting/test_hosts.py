@@ -13,8 +13,7 @@ from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.waiting.hosts import Hosts, PacedHost
-from scrapy_rep.waiting.ready import Item
+from scrapy_rep.waiting.hosts import PacedHost
 from tests.scripted import Clock
 
 DAY = 86_400.0
@@ -31,9 +30,9 @@ def asker(port: int = 80) -> Any:
     return Authority("http", "a.example", port), ("mybot",)
 
 
-def host_with(least: float, most: float, clock: Clock) -> PacedHost:
+def host_with(least: float = 0.0) -> PacedHost:
     """A host that asks for nothing yet."""
-    return PacedHost("a.example", least, most, clock)
+    return PacedHost("a.example", least)
 
 
 def values(seed: int, count: int) -> list[str]:
@@ -51,10 +50,8 @@ def test_no_value_is_out_of_range(key: str) -> None:
         delay = RepRobotParser(robots).crawl_delay("mybot")
         assert delay is None or 0 <= delay <= LONGEST_DELAY, value
         pace = pace_of(text)
-        host = host_with(0.0, 60.0, Clock())
-        host.ask(asker(), pace)
         assert 0 <= pace.interval <= LONGEST_DELAY, value
-        assert 0 <= host.interval <= 60, value
+        assert 0 <= pace.kept(60.0) <= 60, value
         assert not robots.allowed("https://e.org/private", "mybot"), value
 
 
@@ -83,43 +80,29 @@ def test_the_politest_value_counts(lines: str, seconds: float) -> None:
     assert pace.interval == seconds
 
 
-def test_a_pace_lasts_for_a_day() -> None:
+def test_a_pace_lasts_for_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 9309 2.4: then it is forgotten, unless a request waits because of it."""
     clock = Clock()
-    host = host_with(0.0, 60.0, clock)
-    slow, slower = (
-        pace_of("User-agent: *\nCrawl-delay: 5"),
-        pace_of("User-agent: *\nCrawl-delay: 9"),
-    )
-    host.ask(asker(1), slower)
+    monkeypatch.setattr("scrapy_rep.waiting.hosts.monotonic", clock)
+    host = host_with()
+    host.ask(asker(1), 9.0)
     clock.now += DAY - 1
-    host.ask(asker(2), slow)
+    host.ask(asker(2), 5.0)
     assert host.interval == 9
-    clock.now += 2
+    clock.now += 1
     host.coming = Request("http://a.example/")
-    host.ask(asker(2), slow)
+    host.ask(asker(2), 5.0)
     assert host.interval == 9
     host.coming = None
-    host.ask(asker(2), slow)
-    assert host.interval == 5
-
-
-@pytest.mark.parametrize("moved", [DAY, -DAY])
-def test_a_pace_is_forgotten_when_the_clock_is_a_day_away(moved: float) -> None:
-    """RFC 9309 2.4: later, or earlier because the clock was set back."""
-    clock = Clock()
-    host = host_with(0.0, 60.0, clock)
-    host.ask(asker(1), pace_of("User-agent: *\nCrawl-delay: 9"))
-    clock.now += moved
-    host.ask(asker(2), pace_of("User-agent: *\nCrawl-delay: 5"))
+    host.ask(asker(2), 5.0)
     assert host.interval == 5
 
 
 def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
     """A refresh may ask for more, for less, or for nothing."""
-    host = host_with(0.0, 60.0, Clock())
+    host = host_with()
     for seconds in (5, 9, 2):
-        host.ask(asker(), pace_of(f"User-agent: *\nCrawl-delay: {seconds}"))
+        host.ask(asker(), seconds)
         assert (host.interval, host.asked_by(asker())) == (seconds, seconds)
     host.withdraw(asker())
     assert (host.interval, host.asked_by(asker()), host.asks) == (0.0, 0.0, False)
@@ -127,33 +110,19 @@ def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
 
 def test_a_host_heeds_a_hundred_askers() -> None:
     """Past that the least polite go, so that no host grows with the ports it has."""
-    host = host_with(0.0, 3_600.0, Clock())
+    host = host_with()
     for seconds in [*range(1, 500), 1]:
-        pace = pace_of(f"User-agent: *\nCrawl-delay: {seconds}")
-        host.ask(asker(seconds), pace)
+        host.ask(asker(seconds), seconds)
     assert host.interval == 499
     assert len(host._askers) == 100
 
 
 def test_the_operators_delay_bounds_the_interval_from_below() -> None:
-    """The longest allowed from above; but where nothing is asked, there is no interval."""
-    host = host_with(2.0, 60.0, Clock())
-    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 1"))
+    """Where nothing is asked, there is no interval."""
+    host = host_with(2.0)
+    host.ask(asker(), 1.0)
     assert host.interval == 2
-    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 3600"))
-    assert host.interval == 60
+    host.ask(asker(), 3.0)
+    assert host.interval == 3
     host.withdraw(asker())
     assert host.interval == 0
-
-
-def test_hosts_are_forgotten_only_if_nothing_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither one with a request under way nor one that requests wait for, whatever the limit."""
-    monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
-    hosts = Hosts(60.0, Clock())
-    request = Request("http://a.example/")
-    hosts.add("busy.example", 0.0).busy.add(request)
-    for number in range(5):
-        host = hosts.add(f"{number}.example", 0.0)
-        if number == 1:
-            host.withheld.append(Item(0, 0, request, ""))
-    assert [host.name for host in hosts.values()] == ["busy.example", "1.example", "4.example"]

@@ -13,9 +13,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.outage import Outage
 from scrapy_rep.sites.store_adapter import StoreTurns
 from scrapy_rep.stats import RepStats
@@ -32,35 +30,39 @@ from scrapy_rep.waiting.shared_pace import (
 )
 from tests.crawl.leftovers import turn
 from tests.crawl.sharing import CustomStore
-from tests.scripted import Clock, Counts
+from tests.scripted import Counts
 from tests.stores.turn_contract import eventually, granted, taken, used_store
 
 NAME = "a.example"
 INTERVAL = 0.2
+ASKER = Authority("http", NAME, 80), ("mybot",)
 
 
 class Worker:
     """A worker whose requests to one host need turns."""
 
     def __init__(self, store: Store, turns: type[StoreTurns] = StoreTurns) -> None:
-        self.waiting = {NAME}
         self.faults: list[Exception] = []
         stats = RepStats(Counts())
-        self.pace = SharedPace(turns(store, Outage(store.patience, stats)), stats)
-        self.pace.attach(lambda _: None, self.waiting.__contains__, self.faults.append)
+        of_store = turns(store, Outage(store.patience, stats))
+        self.pace = SharedPace(of_store, stats, lambda _: None, self.faults.append)
         self.host = self.asking()
 
     def asking(self) -> PacedHost:
-        """The host, which asks for an interval from now on."""
-        host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
-        robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: %g\n" % INTERVAL)
-        asker = Authority("http", NAME, 80), ("mybot",)
-        host.ask(asker, RequestedPace(("mybot",), robots.pace("mybot").interval))
+        """The host, which asks for an interval from now on; a request waits for its turn."""
+        host = PacedHost(NAME, 0.0)
+        host.ask(ASKER, INTERVAL)
+        host.coming = Request(f"http://{NAME}/waits")
         return host
+
+    def has_turn(self) -> bool:
+        """Whether a request may start now; otherwise a turn is asked for when one may be had."""
+        now = monotonic()
+        return self.host.is_due(now) and self.pace.has_turn(self.host, now)
 
     async def take(self) -> None:
         """Take a turn, asking again as the store says."""
-        while not self.host.has_room(monotonic()):
+        while not self.has_turn():
             await turn(0.01)
 
 
@@ -90,7 +92,7 @@ async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     await worker.take()
     worker.pace.settle(monotonic())
     assert taken(other, 1.0, INTERVAL, NAME).token is None
-    worker.waiting.clear()
+    worker.host.coming = None
     worker.pace.settle(monotonic())
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
@@ -102,6 +104,17 @@ async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
     """A request waits, but no place is free for it."""
     await worker.take()
     worker.pace.settle(monotonic() + UNUSED)
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """A new robots.txt came meanwhile: no other worker waits for the end of a lease."""
+    await worker.take()
+    worker.host.withdraw(ASKER)
+    worker.pace.ended(worker.host)
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
 
@@ -128,13 +141,14 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     """
     await worker.take()
     worker.host = worker.asking()
-    assert worker.host.has_room(monotonic())
+    assert worker.has_turn()
     request = Request(f"http://{NAME}/")
     worker.host.busy.add(request)
     worker.pace.settle(monotonic() + UNUSED)
     await turn(0.2)  # a turn that is given back is free a moment later
     assert taken(other, 1.0, INTERVAL, NAME).token is None
-    worker.host.end(request)
+    worker.host.busy.clear()
+    worker.pace.ended(worker.host)
     assert granted(other, 1.0, INTERVAL, NAME)
 
 
@@ -156,7 +170,7 @@ async def test_a_wait_is_counted_from_when_the_worker_asked(
     token = granted(other, 10.0, INTERVAL, NAME)
     with closing(SqliteStore(tmp_path / "robots.db")) as store:
         worker = Worker(store, Late)
-        assert not worker.host.has_room(monotonic())
+        assert not worker.has_turn()
         while worker.host.not_before < 0.0:
             await turn(0.01)
         assert worker.host.not_before <= monotonic() + SOONEST + SPREAD
@@ -187,7 +201,7 @@ async def test_no_wait_is_shorter_or_longer_than_reason_has_it(
     monkeypatch.setattr(OddStore, "asked", [])
     worker = Worker(OddStore())
     asked = monotonic()
-    assert not worker.host.has_room(asked)
+    assert not worker.has_turn()
     while worker.host.not_before < 0.0:
         await turn(0.01)
     assert asked + SOONEST <= worker.host.not_before <= monotonic() + LATEST + MOST_SPREAD
