@@ -217,7 +217,7 @@ async def test_what_is_kept_of_many_sites_is_bounded(site: Site, count: int) -> 
     assert {ending.kind for ending in result.endings} == {"forbidden", "unreachable"}
     assert result.stats["robotstxt/too_long/url"] == count // 2
     assert result.stats["robotstxt/too_long/validator"] == count
-    entries = [known.entry for _, known in result.gate._parts.cache.entries()]
+    entries = [known.entry for known in result.gate._parts.cache._resident.values()]
     assert len(entries) == count
     assert max(len(repr(entry)) for entry in entries) < 2_000
 
