@@ -109,7 +109,7 @@ class SqliteStore(Store):
         self._check()
         # Before the file is read, because the writer may empty the queue at any moment.
         waiting = self._writer.waiting(self._key(authority))
-        if not self._slow_reads:
+        if not self._slow_reads and not self._file.is_being_opened:
             return self._look_up(authority, crawler, waiting, READ_PATIENCE)
         self._slow_reads = max(0, self._slow_reads - 1)
         try:

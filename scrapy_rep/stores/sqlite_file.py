@@ -114,14 +114,19 @@ class File:
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
         self._damage: DamagedError | None = None
+        self.is_being_opened = False  # while it is, reads have to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`.
 
         If it was found to be damaged, it is set aside first.
         """
-        with self._reading:
-            self._open(patience)
+        self.is_being_opened = True
+        try:
+            with self._reading:
+                self._open(patience)
+        finally:
+            self.is_being_opened = False
 
     def _open(self, patience: float) -> None:
         for _ in range(3):
