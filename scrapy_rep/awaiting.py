@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from time import monotonic
@@ -32,7 +32,7 @@ class CancelledElsewhereError(Exception):
     """Something else cancelled the work."""
 
 
-async def with_timeout(seconds: float, work: Coroutine[object, object, T]) -> T:
+async def with_timeout(seconds: float, work: Awaitable[T]) -> T:
     """Return what ``work`` returns; raise :class:`DeadlineError` after ``seconds``.
 
     If the event loop stood still at the end, the work gets that time again, once. Then it is

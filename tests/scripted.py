@@ -149,6 +149,11 @@ class Bench:
         """How many fetches there were."""
         return len(self.script.calls)
 
+    @property
+    def kept(self) -> list[Authority]:
+        """What is in memory, least recently used first."""
+        return list(self.cache._resident)
+
     def _counted(self, body: bytes) -> RobotsTxt:
         self.parsed.append(body)
         return self._parse(body)

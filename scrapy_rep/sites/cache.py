@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.defer import deferred_from_coro
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
-from scrapy_rep.awaiting import DeadlineError
+from scrapy_rep.awaiting import DeadlineError, with_timeout
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
-from scrapy_rep.sites.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
@@ -47,6 +47,45 @@ class RulesSignal(Protocol):
 
     async def send(self, robots: RobotsTxt, page: Any) -> None:
         """Return when the listeners are done, or too slow. ``page`` is the request that asked."""
+
+
+class SingleFlight:
+    """One refresh under way, which brings one result to all requests that wait for it.
+
+    ``started`` is a time of the monotonic clock. ``waiters`` maps a Deferred for each request that
+    waits to that request. ``result`` is ``None`` until there is one.
+    """
+
+    __slots__ = ("result", "started", "task", "waiters")
+
+    def __init__(self) -> None:
+        self.started = monotonic()
+        self.waiters: dict[Deferred[CachedRules], Any] = {}
+        self.result: CachedRules | None = None
+        self.task: Deferred[None] | None = None
+
+    async def wait(self, seconds: float, page: Any) -> CachedRules:
+        """Return the result for the request ``page``.
+
+        Raises ``DeadlineError`` after ``seconds``, so that a flight that is lost by some fault does
+        not hold up a request for ever.
+        """
+        if self.result is not None:  # without asyncio a flight may end before it is joined
+            return self.result
+        waiter: Deferred[CachedRules] = Deferred()
+        self.waiters[waiter] = page
+        try:
+            return await with_timeout(seconds, waiter)
+        finally:
+            self.waiters.pop(waiter, None)
+
+    def resolve(self, result: CachedRules) -> None:
+        """Give every waiter the result."""
+        self.result = result
+        waiters, self.waiters = self.waiters, {}
+        for waiter in waiters:
+            if not waiter.called:
+                waiter.callback(result)
 
 
 class RobotsCache:
@@ -91,7 +130,6 @@ class RobotsCache:
     def resident(self, authority: Authority, now: float) -> CachedRules | None:
         """Return what memory holds if it is good at ``now``; awaits nothing."""
         cached = self._resident.get(authority)
-        # As in CachedRules.holds, without a call: every request comes by here.
         if cached is not None and cached.since <= now < cached.until:
             self._resident.move_to_end(authority)
             return cached
@@ -170,10 +208,6 @@ class RobotsCache:
         """Return of how many authorities memory holds something."""
         return len(self._resident)
 
-    def entries(self) -> Iterator[tuple[Authority, CachedRules]]:
-        """Yield what memory holds, least recently used first."""
-        yield from list(self._resident.items())
-
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Measure rules again: they grow as agents ask for their groups."""
         if self._resident.get(authority) is cached:
@@ -213,12 +247,8 @@ class RobotsCache:
         flight = self._flights.get(authority)
         if flight is None:
             flight = self._flights[authority] = SingleFlight()
-            try:
-                self._started()
-                flight.task = deferred_from_coro(self._run(authority, page, miss, flight))
-            except Exception:
-                self._flights.pop(authority, None)
-                raise
+            self._started()
+            flight.task = deferred_from_coro(self._run(authority, page, miss, flight))
             flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
         return flight
 

@@ -25,7 +25,7 @@ _ENTRY_SIZE = 1_000
 
 
 class CachedRules:
-    """What decides about the requests to one authority while :meth:`holds` is true.
+    """What decides about the requests to one authority from ``since`` until ``until``.
 
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
     rules of its answer, ``None`` if it has none that are in force.
@@ -73,10 +73,6 @@ class CachedRules:
         self.pace: RequestedPace | None = None
         self.unpaced_agent: tuple[str, ...] | None = None
         self.verdicts = 0
-
-    def holds(self, now: float) -> bool:
-        """Return whether this may be used at ``now``, in seconds since the epoch."""
-        return self.since <= now < self.until
 
     @property
     def body(self) -> bytes | None:

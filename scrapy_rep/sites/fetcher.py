@@ -6,7 +6,8 @@ know, that is Unreachable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from time import monotonic
@@ -16,8 +17,10 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
@@ -35,10 +38,14 @@ from scrapy_rep.access.outcome import (
 )
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.scrapy_names import PROXY_LOGIN
-from scrapy_rep.sites.at_once import AtOnce, most_at_once
 from scrapy_rep.sites.exchange import EXCHANGE, Exchange, FetchPlaces, Reception
 from scrapy_rep.sites.redirects import RefusedError, TooLongError, answered_by_public, target_of
 from scrapy_rep.sites.responses import body_of, cause_of, lifetime_of, validators_of
+
+try:
+    import resource
+except ImportError:  # Windows has no limit on file descriptors
+    resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -81,6 +88,61 @@ A download handler that announces nothing reads as much, too.
 
 _ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
 """What fails before there is a status; on the way through a proxy it is the proxy's failure."""
+
+_COUNTED_FOR = 0.25
+"""Seconds for which a fetch counts as one of those that run at once.
+
+Measured with 300 silent sites ahead of 100 pages of other sites, from the first fetch of all, on a
+busy machine: 1.6 and 2.1 seconds with 512 at once, 1.7 and 2.9 seconds with 256. The pages alone
+took 1.0 to 1.5 seconds. With 64 at once, each counted for a second, it took 4.5 seconds.
+"""
+
+_LEAST_AT_ONCE = 64
+_MOST_AT_ONCE = 512
+
+_SHARE = 4
+"""The part of the file descriptors that fetches may take: one of so many."""
+
+
+def most_at_once(concurrent_requests: int) -> int:
+    """Return how many fetches may be under way at once, not counting those that take longer."""
+    descriptors = -1 if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    share = descriptors // _SHARE if descriptors > 0 else _MOST_AT_ONCE  # RLIM_INFINITY is negative
+    return max(_LEAST_AT_ONCE, concurrent_requests, min(_MOST_AT_ONCE, share))
+
+
+class AtOnce:
+    """Lets up to ``limit`` fetches run at once, and no longer counts one after a moment.
+
+    A crawl that meets hundreds of sites at once fetches hundreds of robots.txt files. They are
+    spread out a little, and each takes a file descriptor, of which a process often has no more than
+    1,024. Sites that never answer do not hold up the others for long.
+    """
+
+    def __init__(self, limit: int):
+        self._semaphore = DeferredSemaphore(limit)
+
+    @asynccontextmanager
+    async def counted(self) -> AsyncIterator[None]:
+        """Wait until the fetch may run, first come, first served, and count it meanwhile."""
+        granted: list[DeferredSemaphore] = []
+
+        def release() -> None:
+            if granted:
+                granted.pop().release()
+
+        try:
+            # A caller may be cancelled after this was granted, and before it could begin.
+            await maybe_deferred_to_future(self._semaphore.acquire().addCallback(granted.append))
+        except BaseException:
+            release()
+            raise
+        timer = call_later(_COUNTED_FOR, release)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            release()
 
 
 class FetchRecord(Protocol):

@@ -66,7 +66,11 @@ def open_store(
     check_store(uri)
     scheme, colon, rest = uri.partition(":")
     if not colon:
-        return _made(uri, build)
+        store = build(_class(uri))
+        if not isinstance(store, Store):
+            made = type(store).__name__
+            raise ValueError(f"{shown(uri)!r} names no store: it makes a {made}")
+        return store
     if scheme == "memory":
         raise ValueError("memory: is kept by the crawl itself, and cannot be opened")
     if scheme == "sqlite":
@@ -152,10 +156,3 @@ def _class(path: str) -> type[Any]:
             f"{shown(path)!r} names no store: it is not a subclass of scrapy_rep.stores.Store"
         )
     return cls
-
-
-def _made(path: str, build: Callable[[type[Any]], Any]) -> Store:
-    store = build(_class(path))
-    if not isinstance(store, Store):
-        raise ValueError(f"{shown(path)!r} names no store: it makes a {type(store).__name__}")
-    return store

@@ -196,11 +196,11 @@ class Store(ABC):
         ``https://example.`` is the beginning of a name, ``example.`` that of a host.
         Raises :class:`StoreError`.
         """
-        raise self._cannot("scan")
+        raise StoreError(f"{type(self).__name__} has no method scan")
 
     def forget(self, authority: Authority) -> None:
         """Drop what is kept of ``authority``. Raises :class:`StoreError` if it cannot."""
-        raise self._cannot("forget")
+        raise StoreError(f"{type(self).__name__} has no method forget")
 
     def count(self, start: str = "") -> int:
         """Return how many authorities :meth:`scan` would yield. Raises :class:`StoreError`."""
@@ -263,9 +263,6 @@ class Store(ABC):
             self.put(authority, entry)
         for crawler, refusal in stored.refusals.items():
             self.put(authority, Entry(refusal=refusal), crawler)
-
-    def _cannot(self, method: str) -> StoreError:
-        return StoreError(f"{type(self).__name__} has no method {method}")
 
 
 def merging(authority: Authority, entry: Entry, crawler: str, now: float) -> Change:

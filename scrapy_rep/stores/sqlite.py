@@ -182,18 +182,15 @@ class SqliteStore(Store):
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
-        key, now = self._prefix + host, self._turn_clock()
-        self._tell(lambda db: turns.renew(db, key, token, seconds, now), hurry=True)
+        self._tell_turn(turns.renew, host, token, seconds)
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
         """End a turn whose request has ended: the interval begins."""
-        key, now = self._prefix + host, self._turn_clock()
-        self._tell(lambda db: turns.end(db, key, token, interval, now), hurry=True)
+        self._tell_turn(turns.end, host, token, interval)
 
     def cancel_turn(self, host: str, token: str) -> None:
         """Give back a turn for which no request was made."""
-        key, now = self._prefix + host, self._turn_clock()
-        self._tell(lambda db: turns.cancel(db, key, token, now), hurry=True)
+        self._tell_turn(turns.cancel, host, token)
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Flush, and yield what is in the file. Raises ``StoreError``."""
@@ -230,9 +227,15 @@ class SqliteStore(Store):
             logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
         return dropped
 
-    def _tell(self, run: Run, *, hurry: bool = False) -> None:
+    def _tell(self, run: Run) -> None:
         self._check()
-        self._writer.tell(run, hurry=hurry)
+        self._writer.tell(run)
+
+    def _tell_turn(self, change: Callable[..., None], host: str, *args: object) -> None:
+        """Queue a change of a turn, which goes by the time of now. Raises ``StoreError``."""
+        self._check()
+        key, now = self._prefix + host, self._turn_clock()
+        self._writer.tell(lambda db: change(db, key, *args, now), hurry=True)
 
     def _key(self, authority: Authority) -> str:
         return f"{self._prefix}{authority}"

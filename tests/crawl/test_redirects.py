@@ -203,6 +203,24 @@ async def test_a_url_that_grows_by_relative_redirects_is_refused(site: Site) -> 
     assert max(len(hit.target) for hit in shop.hits) <= 8_192
 
 
+@pytest.mark.parametrize("count", first(1, [40, 300]))
+@ensureDeferred
+async def test_what_is_kept_of_many_sites_is_bounded(site: Site, count: int) -> None:
+    """15 KB of redirect URL, ETag and Last-Modified each: no entry holds any of it."""
+    headers = {"ETag": "e" * 15_000, "Last-Modified": "m" * 15_000}
+    shops = [
+        site.authority(redirect(f"/{'u' * 15_000}") if number % 2 else Reply(200, NOTHING, headers))
+        for number in range(count)
+    ]
+    result = await visit([shop.url("/a") for shop in shops], CONCURRENT_REQUESTS=50)
+    assert {ending.kind for ending in result.endings} == {"forbidden", "unreachable"}
+    assert result.stats["robotstxt/too_long/url"] == count // 2
+    assert result.stats["robotstxt/too_long/validator"] == count
+    entries = [known.entry for known in result.gate._parts.cache._resident.values()]
+    assert len(entries) == count
+    assert max(len(repr(entry)) for entry in entries) < 2_000
+
+
 def status_line(status: str) -> Raw:
     """A response with that text for a status."""
     return Raw(body=f"HTTP/1.1 {status} Odd\r\nContent-Length: 0\r\n\r\n")

@@ -366,3 +366,69 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
     assert PartlyDeadStore.given_back <= 2  # a turn may come when the last request has gone
     assert len(result.lines(ALONE)) == 1
     assert not result.lines(TOGETHER)
+
+
+class ReturningStore(CustomStore):
+    """Fails for some hosts until it is back, and then grants every turn."""
+
+    keeps_pace = True
+    down: set[str] = set()  # noqa: RUF012
+    back: dict[str, float] = {}  # noqa: RUF012
+    works = False
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """A turn, in the end."""
+        if host in self.down:
+            if not self.works:
+                raise StoreError("down")
+            self.back.setdefault(host, time.monotonic())
+        return Turn(token)
+
+
+class MeetingSpider(StepsSpider):
+    """Asks for a page of one more site at each step."""
+
+    late = ""
+
+    def found(self, response: Any) -> Iterable[Any]:
+        """A page came."""
+        super().found(response)
+        return [self.request(self.late)] if len(self.endings) in self.steps else ()
+
+
+@pytest.mark.parametrize("fails", ["for all hosts", "for one host"])
+@ensureDeferred
+async def test_a_store_that_is_back_is_not_believed_for_an_interval(
+    site: Site, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """It does not know which requests workers made meanwhile that could not tell it.
+
+    They may have made some to a host that this one has met only since.
+    """
+    interval = 0.5
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
+    shops = [paced(site, interval), paced(site, interval, Reply(200, delay=0.15))]
+    robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
+    late = site.authority(Reply(200, robots, delay=0.5))
+    failing = [*shops, late] if fails == "for all hosts" else shops[:1]
+    monkeypatch.setattr(ReturningStore, "down", {shop.host for shop in failing})
+    monkeypatch.setattr(ReturningStore, "back", {})
+    monkeypatch.setattr(ReturningStore, "works", False)
+    ReturningStore.entries.clear()
+
+    def mend() -> None:
+        ReturningStore.works = True
+
+    settings = obey(REP_STORE=f"{__name__}.ReturningStore")
+    plans = [url for pair in zip(*(urls(shop, 5) for shop in shops), strict=True) for url in pair]
+    arguments = {"plans": plans, "steps": {5: mend}, "late": late.url("/")}
+    result = (await crawl(MeetingSpider, settings, **arguments)).check()
+    assert len(result.downloaded) == len(plans) + 1
+    assert result.stats["robotstxt/crawl_delay/without_store"] >= 2
+    back = min(ReturningStore.back.values())
+    for shop in failing:
+        asked = ReturningStore.back[shop.host]
+        assert (
+            min(hit.received for hit in shop.page_hits if hit.received > asked) >= back + interval
+        )

@@ -13,6 +13,7 @@ from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.policy import Decision
+from scrapy_rep.awaiting import DeadlineError
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
 from tests.rows import first
@@ -51,6 +52,22 @@ async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
     assert len({id(known) for known in answers}) == 10
     assert (bench.fetches, bench.cache.flights) == (10, 0)
     assert max(bench.script.most_under_way.values()) == 1
+
+
+@ensureDeferred
+async def test_a_fetch_that_is_lost_holds_up_no_request() -> None:
+    """Each request waits for its own time, and then gives up; the next one fetches anew."""
+    lost: Deferred[Any] = Deferred()
+    bench = Bench(lost, RULES)
+    bench.cache._refresher.longest = 0.02
+    with pytest.raises(DeadlineError):
+        await ask(bench)
+    assert bench.cache.flights == 0
+    known = await ask(bench)
+    assert (known.decision, bench.fetches) == (Decision.FOLLOW, 2)
+    lost.callback(RULES)
+    await settle()
+    assert bench.cache.flights == 0
 
 
 # --- cancelled requests
@@ -124,7 +141,7 @@ async def test_an_interrupted_fetch_disallows_all_and_is_not_remembered() -> Non
     assert {known.decision for known in answers} == {Decision.DISALLOW_ALL}
     assert not allows(answers[0], "/")
     assert (bench.cache.flights, bench.script.under_way) == (0, 0)
-    assert list(bench.cache.entries()) == []
+    assert bench.kept == []
     await before.cleared()
     assert (await ask(bench)).decision is Decision.FOLLOW
 
@@ -158,16 +175,6 @@ async def test_an_interruption_ends_the_pause_between_two_attempts() -> None:
     bench.cache.interrupt()
     assert (await asking).interrupted
     await before.cleared()
-
-
-@ensureDeferred
-async def test_an_interruption_without_fetches_does_nothing() -> None:
-    """What is known stays known."""
-    bench = Bench(RULES)
-    await ask(bench)
-    bench.cache.interrupt()
-    assert (await ask(bench)).decision is Decision.FOLLOW
-    assert bench.fetches == 1
 
 
 @ensureDeferred

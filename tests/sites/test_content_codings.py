@@ -100,6 +100,7 @@ def test_an_empty_body_is_an_empty_file(coding: str) -> None:
 def test_a_body_without_a_coding_is_as_it_is(coding: str) -> None:
     """Cut to what is asked for."""
     assert plain_octets(TEXT, [coding.encode()], ENOUGH) == (TEXT, False)
+    assert plain_octets(TEXT, [coding.encode()], len(TEXT)) == (TEXT, False)
     assert plain_octets(TEXT, [coding.encode()], 9) == (TEXT[:9], True)
     assert plain_octets(TEXT, [], ENOUGH, cut=True) == (TEXT, True)
 

@@ -50,7 +50,8 @@ def test_an_entry_comes_back_as_it_went(memory: int) -> None:
     second = evicted(memory)
     assert second.get(authority()) is None
     whole = replace(full_entry(), refusal=refused(at=NOW - 5).refusal)
-    for put in (failure(), whole, entry(1), refused(), whole):
+    # What memory held last is what counts, whatever the clock did meanwhile: nothing is merged.
+    for put in (failure(), whole, entry(1), refused(), full_entry(at=NOW + 30), whole):
         second.put(authority(), put)
         assert second.get(authority()) == put
         assert authority() in second
@@ -59,49 +60,30 @@ def test_an_entry_comes_back_as_it_went(memory: int) -> None:
     second.close()
 
 
-@pytest.mark.parametrize("memory", [0, MIB], ids=["file", "memory"])
-def test_an_older_entry_takes_the_place_of_a_newer_one(memory: int) -> None:
-    """What memory held last is what counts, whatever the clock did meanwhile: nothing is merged."""
+@pytest.mark.parametrize(("memory", "count", "make"), [(MIB // 4, 60, large), (0, 5_000, entry)])
+def test_memory_and_file_together_keep_what_fits_into_the_file(
+    memory: int, count: int, make: Callable[[int], Entry]
+) -> None:
+    """Files of 480 KB, and many small ones: none of them is lost, and little memory is taken."""
     second = evicted(memory)
-    second.put(authority(), full_entry(at=NOW + 30))
-    second.put(authority(), entry(at=NOW))
-    assert second.get(authority()) == entry(at=NOW)
-    second.close()
-
-
-def test_memory_and_file_together_keep_what_fits_into_the_file() -> None:
-    """60 files of 480 KB under 256 KiB of memory, none of them lost; little memory is taken."""
-    second = evicted(MIB // 4)
     tracemalloc.start()
     try:
-        for number in range(60):
-            second.put(authority(number), large(number))
+        for number in range(count):
+            second.put(authority(number), make(number))
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < MIB
-    for number in reversed(range(60)):
-        assert second.get(authority(number)) == large(number)
-    second.close()
-
-
-def test_many_small_entries_take_no_memory_of_their_own() -> None:
-    """5,000 entries: what is not in the share of memory is in the file alone."""
-    second = evicted(MIB // 16)
-    tracemalloc.start()
-    try:
-        for number in range(5_000):
-            second.put(authority(number), entry(number, body=b"# %d" % number))
-        held, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert held < MIB // 4
-    assert second.get(authority(7)) == entry(7, body=b"# 7")
+    assert held < MIB // 4 + 3 * memory
+    for number in reversed(range(count)):
+        assert second.get(authority(number)) == make(number)
     second.close()
 
 
 def test_a_full_file_drops_the_oldest() -> None:
-    """REP_STORE_LIMIT bounds the octets in the file; the newest are kept."""
+    """REP_STORE_LIMIT bounds the octets in the file; the newest are kept.
+
+    The pages of what is dropped are used again.
+    """
     second = evicted(0, 5 * MIB)
     for number in range(30):
         second.put(authority(number), large(number))
@@ -113,14 +95,6 @@ def test_a_full_file_drops_the_oldest() -> None:
     second.put(authority(30), large(30))
     assert second.get(authority(oldest)) is not None
     assert second.get(authority(next_one)) is None
-    second.close()
-
-
-def test_the_file_does_not_grow_beyond_its_limit() -> None:
-    """The pages of what is dropped are used again."""
-    second = evicted(0, 5 * MIB)
-    for number in range(100):
-        second.put(authority(number), large(number))
     database = second._database
     assert database
     pages, size = (
@@ -140,14 +114,17 @@ def test_what_is_larger_than_the_file_is_dropped_alone() -> None:
     second.close()
 
 
-def test_the_file_may_be_closed_in_another_thread() -> None:
-    """A crawl may end in another thread than it began in: nothing fails, the file is gone."""
+def test_nothing_is_kept_after_the_end() -> None:
+    """What a closing crawl evicts is dropped. It may end in another thread than it began in."""
     second = evicted(0, MIB)
     second.put(authority(), entry())
     with ThreadPoolExecutor(1) as other:
         other.submit(second.close).result(10)
-    assert second.get(authority()) is None
-    assert authority() not in second
+    second.put(authority(1), Entry(Answer(404)))
+    for number in range(2):
+        assert second.get(authority(number)) is None
+        assert authority(number) not in second
+    second.close()
 
 
 def test_a_full_disk_drops_what_is_evicted() -> None:
@@ -217,15 +194,4 @@ def test_a_look_up_takes_milliseconds_at_most(memory: int) -> None:
 
     assert best(range(20)) < 0.030
     assert best(range(100, 120)) < 0.001
-    second.close()
-
-
-def test_nothing_is_kept_after_the_end() -> None:
-    """What a closing crawl evicts is dropped."""
-    second = evicted(0)
-    second.put(authority(), entry())
-    second.close()
-    second.put(authority(1), Entry(Answer(404)))
-    assert second.get(authority()) is None
-    assert second.get(authority(1)) is None
     second.close()

@@ -1,26 +1,21 @@
-"""What a miss costs, and who writes what is cached."""
+"""What a miss costs."""
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 
-import scrapy_rep
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Success
-from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 from tests.scripted import RULES, Bench, ask, authority
 from tests.stores.dictionary import DictionaryStore
 
-PACKAGE = Path(scrapy_rep.__file__).parent
 DAY = 86_400.0
 
 
@@ -85,20 +80,3 @@ async def test_a_pace_is_read_once_for_each_agent_in_a_row() -> None:
     assert cached.unpaced_agent == ("quick",)
     assert bench.cache.pace(authority(), cached, ("slow",)) is paces[0]
     assert bench.cache.octets >= before
-
-
-def test_the_cache_alone_writes_what_it_caches() -> None:
-    """No module outside of it assigns to an attribute of cached rules."""
-    owned = set(CachedRules.__slots__) - {
-        "robots",
-        "since",
-        "size",
-        "until",
-    }  # words that others use, too
-    for path in PACKAGE.rglob("*.py"):
-        if path.parent.name == "sites":
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                own = isinstance(node.value, ast.Name) and node.value.id == "self"
-                assert own or node.attr not in owned, f"{path.name} line {node.lineno}"

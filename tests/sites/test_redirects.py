@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import random
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -47,43 +48,34 @@ def test_a_location_is_resolved_against_the_hop(location: str, target: str) -> N
 
 
 @pytest.mark.parametrize(
-    "location",
+    ("location", "why"),
     [
-        None,
-        "file:///etc/passwd",
-        "data:text/plain,User-agent:*",
-        "ftp://shop.example/robots.txt",
-        "javascript:alert(1)",
-        "gopher://shop.example/",
-        "http://",
-        "http:///robots.txt",
-        "http://[::1",
-        "http://shop.example:port/",
-        "http://shop.example:99999/",
-        "http://a b.example/",
-        "//",
-        "http://127.0.0.1\\/robots.txt",
-        "http://127.0.0.1\\:81/robots.txt",
-        "//169.254.169.254\\x/latest",
-        "//localhost\\",
-        "http://127.0.0.1\\.other.example/",
-        "http://127.0.0.1\\@127.0.0.1\\/",
+        (None, "without a Location"),
+        ("file:///etc/passwd", "scheme"),
+        ("data:text/plain,User-agent:*", "scheme"),
+        ("ftp://shop.example/robots.txt", "scheme"),
+        ("javascript:alert(1)", "scheme"),
+        ("gopher://shop.example/", "scheme"),
+        ("http://", "broken"),
+        ("http:///robots.txt", "broken"),
+        ("http://[::1", "broken"),
+        ("http://shop.example:port/", "broken"),
+        ("http://shop.example:99999/", "broken"),
+        ("http://a b.example/", "broken"),
+        ("//", "broken"),
+        ("http://127.0.0.1/robots.txt", "public to a local"),
+        ("http://127.0.0.1\\/robots.txt", "broken|local"),
+        ("http://127.0.0.1\\:81/robots.txt", "broken|local"),
+        ("//169.254.169.254\\x/latest", "broken|local"),
+        ("//localhost\\", "broken|local"),
+        ("http://127.0.0.1\\.other.example/", "broken|local"),
+        ("http://127.0.0.1\\@127.0.0.1\\/", "broken|local"),
     ],
 )
-def test_a_location_that_leads_nowhere_is_refused(location: bytes | str | None) -> None:
-    """Another scheme, no host, a broken port: unreachable, not permission."""
-    with pytest.raises(RefusedError):
+def test_a_location_that_leads_nowhere_is_refused(location: str | None, why: str) -> None:
+    """Another scheme, no host, a broken port: unreachable, not permission; the log says why."""
+    with pytest.raises(RefusedError, match=why):
         lead(location)
-
-
-def test_a_refusal_says_why() -> None:
-    """It ends up in one line of the log."""
-    with pytest.raises(RefusedError, match="scheme"):
-        lead("ftp://shop.example/")
-    with pytest.raises(RefusedError, match="without a Location"):
-        lead(None)
-    with pytest.raises(RefusedError, match="public to a local"):
-        lead("http://127.0.0.1/robots.txt")
 
 
 def test_octets_beyond_ascii_in_a_location_are_utf_8_or_else_latin_1() -> None:
@@ -106,20 +98,16 @@ def test_a_hop_is_judged_by_the_address_that_answered() -> None:
         assert answered_by_public(Request(uri), response, uri) is public
 
 
-def test_behind_a_proxy_a_hop_is_judged_by_its_name() -> None:
-    """The address that answered is the proxy's."""
-    response = Response(HERE, ip_address=ipaddress.ip_address("127.0.0.1"))
-    proxied = Request(HERE, meta={"proxy": "http://127.0.0.1:3128"})
-    assert answered_by_public(proxied, response, HERE)
-    local = "http://127.0.0.1/robots.txt"
-    assert not answered_by_public(proxied, response, local)
-
-
-def test_without_an_address_a_hop_is_judged_by_its_name() -> None:
-    """Some download handlers do not tell it."""
-    assert answered_by_public(Request(HERE), Response(HERE), HERE)
+@pytest.mark.parametrize(
+    ("proxy", "address"),
+    [("http://127.0.0.1:3128", ipaddress.ip_address("127.0.0.1")), (None, None)],
+)
+def test_a_hop_whose_address_is_not_known_is_judged_by_its_name(proxy: Any, address: Any) -> None:
+    """The address that answered is the proxy's, or the download handler does not tell it."""
     local = "http://localhost/robots.txt"
-    assert not answered_by_public(Request(local), Response(local), local)
+    for uri, public in ((HERE, True), (local, False)):
+        request = Request(uri, meta={"proxy": proxy})
+        assert answered_by_public(request, Response(uri, ip_address=address), uri) is public
 
 
 def test_a_request_goes_to_the_host_that_was_judged() -> None:

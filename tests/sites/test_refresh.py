@@ -14,13 +14,15 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Outcome
 from scrapy_rep.sites.refresh import LEASE_TERM
 from scrapy_rep.stores import Store
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.leftovers import turn
-from tests.scripted import RULES, Bench, ask, authority
+from tests.scripted import DOWN, RULES, Bench, ask, authority
+from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import told
 
 DAY = 86_400.0
@@ -78,6 +80,22 @@ def test_a_refresh_may_take_two_rounds_of_all_attempts_and_the_pauses_between_th
 ) -> None:
     """Each attempt has the whole timeout."""
     assert Bench(RULES, retry_delays=delays).cache._refresher.longest == 2 * seconds + 1.0
+
+
+@pytest.mark.parametrize("kind", ["answer", "refusal"])
+@ensureDeferred
+async def test_what_a_wrong_clock_dates_anew_is_not_written(kind: str) -> None:
+    """RFC 9309 section 2.3.1.4: the store has the true date, by which the others go on."""
+    store = DictionaryStore()
+    bench = Bench(DOWN, store=store)
+    store._clock = bench.clock
+    answer = Answer(200 if kind == "answer" else 403, fetched_at=bench.clock.now + 40 * DAY)
+    known = Entry(answer) if kind == "answer" else Entry()
+    refusals = {"0123456789abcdef": answer} if kind == "refusal" else {}
+    store.kept[HERE] = StoredEntry(HERE, known, refusals)
+    await ask(bench)
+    kept = store.kept[HERE]
+    assert (kept.entry.answer, kept.refusals) == (known.answer, refusals)
 
 
 class SlowToLease(Store):

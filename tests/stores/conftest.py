@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.stores.contract import now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.servers import RedisServer, running_server
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the file of a SQLite store may be."""
+    return tmp_path / "robots.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    """A SQLite store in that file."""
+    with closing(SqliteStore(path, clock=now)) as store:
+        yield store
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from tests.stores.samples import (
     refused,
     told,
 )
-from tests.stores.turn_contract import granted
+from tests.stores.turn_contract import eventually, granted, together
 
 
 def now() -> float:
@@ -55,13 +55,14 @@ class StoreContract(OperatorsContract):
     @pytest.fixture
     def store(self, place: Any) -> Iterator[Store]:
         """An empty store."""
-        store = self.make(place)
-        yield store
-        store.close()
+        with closing(self.make(place)) as store:
+            yield store
 
-    def test_an_unknown_authority_is_a_miss(self, store: Store) -> None:
-        """Of an authority that nothing was put for, `get` says None."""
-        assert told(store.get(authority())) is None
+    @pytest.fixture
+    def other(self, place: Any) -> Iterator[Store]:
+        """Another worker's store in the same place."""
+        with closing(self.make(place)) as other:
+            yield other
 
     @pytest.mark.parametrize("kept", [entry(1), full_entry(), gone(), entry(body=b"")])
     def test_an_entry_comes_back_as_it_was_put(self, store: Store, kept: Any) -> None:
@@ -144,14 +145,10 @@ class StoreContract(OperatorsContract):
                 if told(store.get(authority(number))) != entry(number):
                     wrong.append(number)
 
-        threads = [threading.Thread(target=work, args=[100 * n]) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*(partial(work, 100 * n) for n in range(4)))
         store.flush()
         assert wrong == []
-        assert sum(told(store.get(authority(n))) == entry(n) for n in range(400)) == 400
+        assert [told(store.get(authority(n))) for n in range(400)] == [*map(entry, range(400))]
 
     def test_a_lease_is_granted_and_may_be_released(self, store: Store) -> None:
         """Who asks first is granted a token; releasing it, or a stranger's, harms nothing."""
@@ -171,7 +168,6 @@ class StoreContract(OperatorsContract):
         answer is put, older and newer, by two writers, one of whose clocks is wrong.
         """
         clocks = [0.0]
-        store = self.make(place, lambda: NOW + clocks[0])
         kinds: list[Callable[[float], Entry]] = [
             lambda at: entry(1, at=at),
             lambda at: gone(at=at),
@@ -181,7 +177,7 @@ class StoreContract(OperatorsContract):
         ]
         cases = list(itertools.product(kinds, kinds, (-30.0, 30.0), (False, True)))
         expected = []
-        try:
+        with closing(self.make(place, lambda: NOW + clocks[0])) as store:
             for by_wrong_clock in (False, True):
                 clocks[0] = clock if by_wrong_clock else 0.0
                 for number, (first, second, later, wrong_first) in enumerate(cases):
@@ -199,8 +195,6 @@ class StoreContract(OperatorsContract):
             for number, merged in enumerate(expected):
                 kept = told(store.get(authority(number), "crawler"))
                 assert kept == (merged if merged != Entry() else None)
-        finally:
-            store.close()
 
     def test_refusals_of_several_crawlers_are_kept_apart(self, store: Store) -> None:
         """RFC 9309 section 2.3.1.3: a 403 was for one crawler; another may have been served."""
@@ -288,20 +282,18 @@ class SharedStoreContract(StoreContract):
         store.put(authority(1), entry(1))
         assert told(store.get(authority(1))) == entry(1)
 
-    def test_a_second_store_sees_what_the_first_one_flushed(self, store: Store, place: Any) -> None:
+    def test_a_second_store_sees_what_the_first_one_flushed(
+        self, store: Store, other: Store
+    ) -> None:
         """Two stores in one place hold the same entries, and the newest of both wins."""
         store.put(authority(1), entry(1, at=NOW))
         store.flush()
-        other = self.make(place)
-        try:
-            assert told(other.get(authority(1))) == entry(1, at=NOW)
-            other.put(authority(1), entry(2, at=NOW - 5))
-            other.put(authority(2), entry(3, at=NOW))
-            other.flush()
-            assert told(store.get(authority(1))) == entry(1, at=NOW)
-            assert told(store.get(authority(2))) == entry(3, at=NOW)
-        finally:
-            other.close()
+        assert told(other.get(authority(1))) == entry(1, at=NOW)
+        other.put(authority(1), entry(2, at=NOW - 5))
+        other.put(authority(2), entry(3, at=NOW))
+        other.flush()
+        assert told(store.get(authority(1))) == entry(1, at=NOW)
+        assert told(store.get(authority(2))) == entry(3, at=NOW)
 
     def test_what_was_put_is_there_after_closing(self, place: Any) -> None:
         """Closing writes what is queued."""
@@ -309,71 +301,54 @@ class SharedStoreContract(StoreContract):
         for number in range(50):
             store.put(authority(number), entry(number))
         store.close()
-        again = self.make(place)
-        try:
+        with closing(self.make(place)) as again:
             assert [told(again.get(authority(n))) for n in range(50)] == [
                 entry(n) for n in range(50)
             ]
-        finally:
-            again.close()
 
-    def test_one_of_two_workers_holds_a_lease(self, store: Store, place: Any) -> None:
+    def test_one_of_two_workers_holds_a_lease(self, store: Store, other: Store) -> None:
         """While one holds it no other is granted it; released or expired, another one is."""
-        other = self.make(place)
-        try:
-            token = told(store.lease(authority(), 30.0))
-            assert token
-            assert told(other.lease(authority(), 30.0)) is None
-            assert told(other.lease(authority(1), 30.0))
-            other.release(authority(), "not the token")
-            other.flush()
-            assert told(other.lease(authority(), 30.0)) is None
-            store.release(authority(), token)
-            store.flush()
-            assert told(other.lease(authority(), 30.0))
-        finally:
-            other.close()
+        token = told(store.lease(authority(), 30.0))
+        assert token
+        assert told(other.lease(authority(), 30.0)) is None
+        assert told(other.lease(authority(1), 30.0))
+        other.release(authority(), "not the token")
+        other.flush()
+        assert told(other.lease(authority(), 30.0)) is None
+        store.release(authority(), token)
+        store.flush()
+        assert told(other.lease(authority(), 30.0))
 
     def test_a_lease_that_nothing_waits_for_any_more_is_given_back(self, store: Store) -> None:
         """As when a crawl closes: the next one does not wait until the lease ends."""
         told(store.lease(authority(1), 1.0))  # the store is in use
         asked = store.lease(authority(), 60.0)
         assert isinstance(asked, Future)
-        cancelled = asked.cancel()
-        end = time.monotonic() + 10
-        while cancelled and told(store.lease(authority(), 60.0)) is None:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        if asked.cancel():
+            eventually(lambda: told(store.lease(authority(), 60.0)))
 
     def test_what_was_put_under_a_lease_is_seen_once_it_is_released(
-        self, store: Store, place: Any
+        self, store: Store, other: Store
     ) -> None:
         """Whoever is granted the lease next finds the entry of the one before."""
-        other = self.make(place)
-        try:
-            for number in range(6):
-                token = told(store.lease(authority(number), 30.0))
-                assert token
-                store.put(authority(number), entry(number))
-                store.release(authority(number), token)
-                while not told(other.lease(authority(number), 30.0)):
-                    pass
-                assert told(other.get(authority(number))) == entry(number)
-        finally:
-            other.close()
+        for number in range(6):
+            token = told(store.lease(authority(number), 30.0))
+            assert token
+            store.put(authority(number), entry(number))
+            store.release(authority(number), token)
+            while not told(other.lease(authority(number), 30.0)):
+                pass
+            assert told(other.get(authority(number))) == entry(number)
 
-    def test_two_writers_at_once_lose_nothing(self, store: Store, place: Any) -> None:
+    def test_two_writers_at_once_lose_nothing(self, store: Store, other: Store) -> None:
         """RFC 9309 section 2.3.1.4: the newest of each part stays, however the puts interleave."""
-        other = self.make(place)
         rng = random.Random(9309)
         puts: list[list[tuple[int, Entry]]] = [[], []]
-        for number in range(10):
-            for _ in range(20):
-                at = NOW - rng.randrange(1, 5_000)
-                kinds = [entry(number, at=at), gone(at=at), failure(at=at, count=2)]
-                puts[rng.randrange(2)].append((number, rng.choice(kinds)))
         expected: dict[int, Entry] = {}
-        for number, put in [*puts[0], *puts[1]]:
+        for number in [*range(10)] * 20:
+            at = NOW - rng.randrange(1, 5_000)
+            put = rng.choice([entry(number, at=at), gone(at=at), failure(at=at, count=2)])
+            rng.choice(puts).append((number, put))
             expected[number] = merge(expected.get(number), put, NOW)
 
         def work(writer: Store, batch: list[tuple[int, Entry]]) -> None:
@@ -381,36 +356,20 @@ class SharedStoreContract(StoreContract):
                 writer.put(authority(number), put)
                 if rng.random() < 0.1:
                     writer.flush()
+            writer.flush()
 
-        try:
-            writers = zip((store, other), puts, strict=True)
-            threads = [threading.Thread(target=work, args=arguments) for arguments in writers]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            store.flush()
-            other.flush()
-            for number, merged in expected.items():
-                assert told(store.get(authority(number))) == merged
-                assert told(other.get(authority(number))) == merged
-        finally:
-            other.close()
+        together(partial(work, store, puts[0]), partial(work, other, puts[1]))
+        for number, merged in expected.items():
+            assert told(store.get(authority(number))) == merged
+            assert told(other.get(authority(number))) == merged
 
-    def test_a_lease_is_renewed_by_its_holder_alone(self, store: Store, place: Any) -> None:
+    def test_a_lease_is_renewed_by_its_holder_alone(self, store: Store, other: Store) -> None:
         """A renewed lease outlives its first term; a stranger's token renews nothing."""
-        other = self.make(place)
-        try:
-            token = told(store.lease(authority(), 0.4))
-            assert token
-            store.renew(authority(), token, 30.0)
-            assert told(store.lease(authority(1), 0.4))
-            store.renew(authority(1), "stranger", 30.0)
-            store.flush()
-            end = time.monotonic() + 10
-            while not told(other.lease(authority(1), 30.0)):
-                assert time.monotonic() < end
-                time.sleep(0.05)
-            assert told(other.lease(authority(), 30.0)) is None
-        finally:
-            other.close()
+        token = told(store.lease(authority(), 0.4))
+        assert token
+        store.renew(authority(), token, 30.0)
+        assert told(store.lease(authority(1), 0.4))
+        store.renew(authority(1), "stranger", 30.0)
+        store.flush()
+        eventually(lambda: told(other.lease(authority(1), 30.0)))
+        assert told(other.lease(authority(), 30.0)) is None

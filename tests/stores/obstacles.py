@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,3 +34,15 @@ def read_only_directory() -> Iterator[Path]:
             yield Path(name)
         finally:
             os.seteuid(user)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another connection holds the write lock of a file."""
+    blocker = sqlite3.connect(path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        blocker.execute("ROLLBACK")
+        blocker.close()

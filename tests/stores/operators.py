@@ -75,10 +75,15 @@ class OperatorsContract:
         assert store.count(start) == len(expected)
 
     def test_a_scan_shows_the_refusals_of_all_crawlers(self, store: Store) -> None:
-        """RFC 9309 section 2.3.1.3: a refusal was for one crawler; an operator sees whose."""
+        """RFC 9309 section 2.3.1.3: a refusal was for one crawler; an operator sees whose.
+
+        The age is that of the newest part.
+        """
         self.fill(store)
         kept = {stored.authority: stored for stored in store.scan()}
         assert set(kept) == {authority(number) for number in range(5)}
+        ages = [kept[authority(number)].age(NOW) for number in range(5)]
+        assert ages == [500, 400, 100, 50, 10]
         both = {"aa": refused(at=NOW - 200).refusal, "bb": refused(at=NOW - 100).refusal}
         assert kept[authority(2)] == StoredEntry(authority(2), gone(at=NOW - 300), both)
         only = {"aa": refused(at=NOW - 50).refusal}
@@ -92,13 +97,6 @@ class OperatorsContract:
             assert store.find(stored.authority) == stored
         assert store.find(authority(9)) is None
         assert store.find(authority(1)._replace(port=8443)) is None
-
-    def test_the_age_is_told(self, store: Store) -> None:
-        """It is that of the newest part."""
-        self.fill(store)
-        kept = {stored.authority: stored for stored in store.scan()}
-        ages = [kept[authority(number)].age(NOW) for number in range(5)]
-        assert ages == [500, 400, 100, 50, 10]
 
     def test_an_export_is_lines_of_json_that_an_import_reads(
         self, store: Store, place: Any

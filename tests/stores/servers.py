@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -96,77 +97,33 @@ def running_server() -> Iterator[RedisServer]:
             server.stop()
 
 
+T = TypeVar("T", bound="LoopbackServer")
+
 Handler = Callable[[socket.socket], None]
 
 
-class ScriptedServer:
-    """A TCP server that does to each connection what `handler` says, in a thread apiece."""
+class LoopbackServer:
+    """A TCP server that serves each connection in a thread apiece."""
 
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
+    def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.uri = f"redis://127.0.0.1:{self.port}/0"
         self.connections = 0
         self._open: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> ScriptedServer:
-        self._threads[0].start()
+    def __enter__(self: T) -> T:
+        self._begin(self._accept)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._threads[0].join(5)
-        for sock in self._open:
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+        self.cut()
         for thread in self._threads[1:]:
             thread.join(10)
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                sock, _ = self._listener.accept()
-                self.connections += 1
-                self._open.append(sock)
-                thread = threading.Thread(target=self._serve, args=[sock], daemon=True)
-                self._threads.append(thread)
-                thread.start()
-
-    def _serve(self, sock: socket.socket) -> None:
-        with sock, suppress(OSError, ValueError):
-            self._handler(sock)
-
-
-class DistantServer:
-    """A proxy in front of a real server: each direction takes half a round trip of `seconds`.
-
-    Both ends of a connection are `cut` at once, as by a router that was restarted. What the
-    operating system does to connect costs no round trip on loopback, so the proxy lets the first
-    octets wait for one more.
-    """
-
-    def __init__(self, port: int, seconds: float) -> None:
-        self._port = port
-        self._seconds = seconds
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listener.getsockname()[1])
-        self.uri = f"redis://127.0.0.1:{self.port}/0"
-        self.connections = 0
-        self._open: list[socket.socket] = []
-
-    def __enter__(self) -> DistantServer:
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
-        self._accepting.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._accepting.join(5)
-        self.cut()
 
     def cut(self) -> None:
         """All connections break."""
@@ -175,19 +132,59 @@ class DistantServer:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
+    def serve(self, sock: socket.socket) -> None:
+        """Do to a connection what the server is for."""
+        raise NotImplementedError
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
-                near, _ = self._listener.accept()
+                sock, _ = self._listener.accept()
                 self.connections += 1
-                far = socket.create_connection(("127.0.0.1", self._port))
-                self._open += [near, far]
-                for source, target, first in ((near, far, self._seconds), (far, near, 0.0)):
-                    arguments = (source, target, first)
-                    threading.Thread(target=self._carry, args=arguments, daemon=True).start()
+                self._open.append(sock)
+                self._begin(self.serve, sock)
+
+    def _begin(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+
+class ScriptedServer(LoopbackServer):
+    """A server that does to each connection what `handler` says."""
+
+    def __init__(self, handler: Handler) -> None:
+        super().__init__()
+        self._handler = handler
+
+    def serve(self, sock: socket.socket) -> None:
+        """As the script has it."""
+        with sock, suppress(OSError, ValueError):
+            self._handler(sock)
+
+
+class DistantServer(LoopbackServer):
+    """A proxy in front of a real server: each direction takes half a round trip of `seconds`.
+
+    Both ends of a connection are `cut` at once, as by a router that was restarted. What the
+    operating system does to connect costs no round trip on loopback, so the proxy lets the first
+    octets wait for one more.
+    """
+
+    def __init__(self, port: int, seconds: float) -> None:
+        super().__init__()
+        self._port = port
+        self._seconds = seconds
+
+    def serve(self, sock: socket.socket) -> None:
+        """Carry what comes, in both directions."""
+        far = socket.create_connection(("127.0.0.1", self._port))
+        self._open.append(far)
+        self._begin(self._carry, far, sock, 0.0)
+        self._carry(sock, far, self._seconds)
 
     def _carry(self, source: socket.socket, target: socket.socket, extra: float) -> None:
-        """What comes is handed on later, in order, however much of it is under way."""
+        """Hand on later what comes, in order, however much of it is under way."""
         under_way: deque[tuple[float, bytes]] = deque()
         ended = False
         opened_at = time.monotonic() + extra

@@ -14,7 +14,7 @@ import pytest
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import BlockingStore, StoreError
 from tests.stores.contract import StoreContract, now
-from tests.stores.dictionary import BlockingDictionary, DictionaryStore
+from tests.stores.dictionary import BlockingDictionary
 from tests.stores.samples import authority, entry, failure, gone, told
 
 
@@ -142,11 +142,3 @@ def test_both_methods_have_to_be_there() -> None:
     """A class without them makes no store."""
     with pytest.raises(TypeError, match="abstract"):
         BlockingStore()  # type: ignore[abstract]
-
-
-def test_a_store_that_answers_at_once_merges_with_the_same_function() -> None:
-    """As the stores of this package do."""
-    store = DictionaryStore(now)
-    store.put(authority(), entry())
-    store.put(authority(), failure(), "a")
-    assert store.get(authority(), "a") == Entry(entry().answer, failure=failure().failure)

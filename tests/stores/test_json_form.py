@@ -11,46 +11,37 @@ from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
 from tests.rows import rows
-from tests.stores.samples import NOW, authority, entry, full_entry, refused
+from tests.stores.samples import NOW, authority, entry, full_entry
 
 FULL = StoredEntry(authority(1), full_entry(1), {"0a": full_entry(2).answer or Answer()})
 MINIMAL = {"site": "https://host-0.example", "answer": {"status": 404, "fetched_at": NOW}}
 
 
-def through_json(stored: StoredEntry) -> StoredEntry:
-    """Written as a line, and read."""
+@rows(
+    "stored",
+    [
+        FULL,
+        *(
+            StoredEntry(authority(), Entry(Answer(200, body, fetched_at=NOW)))
+            for body in (
+                *(None, b"", b"\xff\xfe", b"\xef\xbb\xbfAllow: /", "Disallow: /ü\n".encode()),
+                *(b"\x00\r\n\x7f", b"\xed\xa0\x80", bytes(range(256))),
+            )
+        ),
+        StoredEntry(authority(), Entry(Answer(200, uri="http://a/\udcff", fetched_at=NOW))),
+    ],
+)
+def test_every_field_and_every_octet_survives(stored: StoredEntry) -> None:
+    """Text where it is UTF-8, Base64 where it is not; a URI holds whatever a server sent."""
     line = json.dumps(to_plain(stored))
     assert "\n" not in line
-    return from_plain(json.loads(line))
-
-
-def test_no_field_is_lost() -> None:
-    """All fields of an answer, a failure and refusals survive, octets that are not UTF-8 too."""
-    assert through_json(FULL) == FULL
-
-
-@pytest.mark.parametrize(
-    "body",
-    [None, b"", b"\xff\xfe", b"\xef\xbb\xbfAllow: /", "Disallow: /ü\n".encode(), b"\x00\r\n\x7f",
-     b"\xed\xa0\x80", bytes(range(256))],
-)  # fmt: skip
-def test_every_octet_of_a_body_survives(body: bytes | None) -> None:
-    """Text where it is UTF-8, Base64 where it is not; none differs from an empty one."""
-    stored = StoredEntry(authority(), Entry(Answer(200, body, fetched_at=NOW)))
-    assert through_json(stored) == stored
+    assert from_plain(json.loads(line)) == stored
 
 
 def test_rules_stand_as_text() -> None:
     """So that a line can be read and searched."""
-    assert (
-        to_plain(StoredEntry(authority(), entry(body=b"Allow: /")))["answer"]["body"] == "Allow: /"
-    )
-
-
-def test_a_lone_surrogate_in_a_uri_survives() -> None:
-    """A redirect may hold anything that a server sent."""
-    stored = StoredEntry(authority(), Entry(Answer(200, uri="http://a/\udcff", fetched_at=NOW)))
-    assert through_json(stored) == stored
+    plain = to_plain(StoredEntry(authority(), entry(body=b"Allow: /")))
+    assert plain["answer"]["body"] == "Allow: /"
 
 
 def test_what_is_left_out_has_its_default() -> None:
@@ -118,10 +109,3 @@ def test_anything_else_is_an_error_of_one_line(plain: Any, message: str) -> None
     assert message in str(caught.value)
     assert str(caught.value).isascii()
     assert "\n" not in str(caught.value)
-
-
-def test_a_crawler_sees_its_own_refusal_alone() -> None:
-    """RFC 9309 section 2.3.1.3."""
-    stored = StoredEntry(authority(), entry(), {"a": refused().refusal or Answer()})
-    assert stored.seen_by("a").refusal == refused().refusal
-    assert stored.seen_by("b") == entry()

@@ -5,33 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.policy import Entry
-from scrapy_rep.stores import Store, _without_slash, check_store, open_store
+from scrapy_rep.stores import _without_slash, check_store, open_store
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import authority, entry
 
-
-class OwnStore(Store):
-    """A user's store: nothing but get and put."""
-
-    def __init__(self, name: str = "none") -> None:
-        self.name = name
-        self.entries: dict[Authority, Entry] = {}
-
-    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
-        """What the dictionary holds."""
-        return self.entries.get(authority)
-
-    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
-        """Into the dictionary."""
-        self.entries[authority] = entry
-
-
-OWN = f"{OwnStore.__module__}.OwnStore"
+OWN = "tests.stores.dictionary.DictionaryStore"
 not_a_store = dict
 
 
@@ -44,28 +28,14 @@ not_a_store = dict
     ],
 )
 def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
-    """A file in the directory given, or at an absolute path."""
-    store = open_store(uri.format(str(tmp_path)[1:]), directory=tmp_path)
-    store.put(authority(), entry())
+    """A file in the directory given, or at an absolute path; keys begin with the prefix."""
+    store = open_store(uri.format(str(tmp_path)[1:]), directory=tmp_path, prefix="one")
+    store.put(authority(), entry(at=time.time()))
     store.close()
-    assert (tmp_path / file).is_file()
-
-
-def test_projects_with_other_prefixes_share_nothing(tmp_path: Path) -> None:
-    """`REP_STORE_PREFIX` parts the projects that use one file."""
-    stores = [open_store("sqlite:", directory=tmp_path, prefix=name) for name in ("one", "two")]
-    stores[0].put(authority(), entry(at=time.time()))
-    stores[0].flush()
-    assert [store.get(authority()) is not None for store in stores] == [True, False]
-    for store in stores:
-        store.close()
-
-
-def test_stores_say_what_they_are(tmp_path: Path) -> None:
-    """A store's representation tells where it keeps its entries."""
-    store = open_store("sqlite:", directory=tmp_path)
-    assert repr(store) == f"SqliteStore('{tmp_path}/robots.db')"
-    store.close()
+    assert repr(store) == f"SqliteStore('{tmp_path}/{file}')"
+    for prefix in ("one", "two"):
+        with closing(SqliteStore(tmp_path / file, prefix=prefix)) as store:
+            assert store.count() == (prefix == "one")
 
 
 @pytest.mark.parametrize(
@@ -95,23 +65,19 @@ def test_a_redis_uri_opens_without_a_server() -> None:
     store.close()
 
 
-def test_a_class_path_opens_a_store_of_ones_own() -> None:
-    """A class with get and put is a store, and made by whoever knows how to."""
+def test_a_class_path_opens_a_custom_store() -> None:
+    """A class with get and put is a store, and made by whoever knows how to.
+
+    The rest has defaults: leases are granted.
+    """
     store = open_store(OWN)
-    assert isinstance(store, OwnStore)
-    assert store.name == "none"
-    named = open_store(OWN, build=lambda cls: cls("built"))
-    assert isinstance(named, OwnStore)
-    assert named.name == "built"
-
-
-def test_a_custom_store_needs_nothing_but_get_and_put() -> None:
-    """The rest has defaults: leases are granted."""
-    store = OwnStore()
+    assert isinstance(store, DictionaryStore)
     assert store.lease(authority(), 1.0) == ""
     store.release(authority(), "")
     store.flush()
     store.close()
+    built = DictionaryStore()
+    assert open_store(OWN, build=lambda cls: built) is built
 
 
 @pytest.mark.parametrize(
@@ -126,7 +92,7 @@ def test_a_custom_store_needs_nothing_but_get_and_put() -> None:
         "redis://h/x",
         "mysql://user:secret@h/0",
         "nowhere.to.be.Found",
-        "OwnStore",
+        "DictionaryStore",
         f"{OWN}s",
         "tests.stores.test_open_store.not_a_store",
         "tests.stores.test_open_store.OWN",

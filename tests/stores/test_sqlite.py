@@ -34,9 +34,8 @@ class TestSqliteStore(SharedStoreContract, TurnContract):
             path.unlink()
 
 
-def test_after_a_slow_look_up_another_thread_makes_the_next_ones(tmp_path: Path) -> None:
+def test_after_a_slow_look_up_another_thread_makes_the_next_ones(store: SqliteStore) -> None:
     """A busy disk holds up the event loop for one look-up in two hundred at most."""
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
     store.put(authority(), entry())
     store.flush()
     assert store.get(authority()) == entry()
@@ -51,14 +50,12 @@ def test_after_a_slow_look_up_another_thread_makes_the_next_ones(tmp_path: Path)
     assert [told(answer) for answer in answers] == [entry()] * SLOW_READS
     store._slow_reads = 0
     assert store.get(authority()) == entry()
-    store.close()
 
 
 def test_a_damage_that_stays_is_a_store_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that turns out damaged however often it is set aside does not loop for ever."""
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
 
     def damaged(*_: object, **__: object) -> None:
         raise sqlite3.DatabaseError("scripted")
@@ -71,7 +68,6 @@ def test_a_damage_that_stays_is_a_store_error(
     store.put(authority(), entry())
     store.flush()
     assert told(store.get(authority())) == entry()
-    store.close()
 
 
 def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
@@ -97,11 +93,10 @@ def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
 
 
 def test_a_look_up_sees_what_waits_to_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the order in which it was put and forgotten; a refusal by its crawler alone."""
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.BATCH_DELAY", 60.0)
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
     store.put(authority(), entry(1, at=NOW - 50))
     store.put(authority(), failure(at=NOW - 40))
     both = Entry(entry(1, at=NOW - 50).answer, failure=failure(at=NOW - 40).failure)
@@ -111,7 +106,6 @@ def test_a_look_up_sees_what_waits_to_be_written(
     store.put(authority(), refused(), "a")
     assert told(store.get(authority(), "a")) == refused()
     assert told(store.get(authority(), "b")) is None
-    store.close()
 
 
 def test_a_close_in_the_middle_of_a_batch_loses_nothing(tmp_path: Path) -> None:

@@ -21,13 +21,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import APPLICATION, check_file
 from scrapy_rep.stores.stored import StoreError
 from tests.stores.contract import now
-from tests.stores.samples import (
-    authority,
-    entry,
-    listed,
-    make_file,
-    told,
-)
+from tests.stores.samples import authority, entry, listed, make_file, told
 
 
 def database(path: Path, *statements: str, journal: str = "DELETE") -> sqlite3.Connection:
@@ -100,10 +94,10 @@ def test_what_is_not_ours_is_an_error_at_the_start_and_never_touched(
     assert surroundings(tmp_path) == before
 
 
-def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(tmp_path: Path) -> None:
+def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(
+    store: SqliteStore, path: Path, tmp_path: Path
+) -> None:
     """What lies there in mid-crawl is not ours: the store fails, and the crawl goes on."""
-    path = tmp_path / "robots.db"
-    store = SqliteStore(path, clock=now)
     store.put(authority(), entry())
     store.flush()
     (tmp_path / "diary").write_text("Dear diary,\n" * 50)
@@ -113,7 +107,6 @@ def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(tmp_path: Pa
         store.flush()
     with pytest.raises(StoreError, match="not a store of scrapy_rep"):
         told(store.get(authority()))
-    store.close()
     assert path.read_text() == "Dear diary,\n" * 50
 
 
@@ -128,12 +121,12 @@ def test_an_empty_file_is_taken(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_a_file_is_marked_as_ours_from_its_first_octet(tmp_path: Path) -> None:
+def test_a_file_is_marked_as_ours_from_its_first_octet(
+    store: SqliteStore, path: Path, tmp_path: Path
+) -> None:
     """The mark is in the file itself, not in its log: a crash leaves a file that we know."""
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
     store.flush()
-    shutil.copy(tmp_path / "robots.db", tmp_path / "copy.db")
-    store.close()
+    shutil.copy(path, tmp_path / "copy.db")
     check_file(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").stat().st_size > 0
 
@@ -170,15 +163,27 @@ def test_a_link_stays_whatever_becomes_of_the_file_behind_it(tmp_path: Path) -> 
     assert file.with_name("robots.db.corrupt").read_bytes() == damaged
 
 
-def in_another_process(path: Path, number: int) -> None:
-    """Another process opens the store, puts an entry, and closes it."""
-    put = (
-        "import sys; from scrapy_rep.stores.sqlite import SqliteStore;"
-        "from tests.stores.samples import *; store = SqliteStore(sys.argv[1], clock=lambda: NOW);"
-        "n = int(sys.argv[2]); store.put(authority(n), entry(n)); store.close()"
-    )
-    command = [sys.executable, "-c", put, str(path), str(number)]
-    subprocess.run(command, cwd=Path(__file__).parents[2], check=True)
+PUT = (
+    "import sys; from scrapy_rep.stores.sqlite import SqliteStore;"
+    "from tests.stores.samples import *; sys.stdin.readline();"
+    "store = SqliteStore(sys.argv[1], clock=lambda: NOW);"
+    "n = int(sys.argv[2]); store.put(authority(n), entry(n)); store.close()"
+)
+
+
+def in_other_processes(path: Path, *numbers: int) -> str:
+    """Other processes open the store at once, put an entry each, and close it; what they say."""
+    several = [
+        subprocess.Popen(
+            [sys.executable, "-c", PUT, str(path), str(number)],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in numbers
+    ]
+    return "".join(process.communicate("go\n", timeout=60)[1] for process in several)
 
 
 def test_a_file_that_was_made_meanwhile_is_not_replaced(
@@ -191,7 +196,7 @@ def test_a_file_that_was_made_meanwhile_is_not_replaced(
     def slow(*arguments: Any, **options: Any) -> int:
         if not made:
             made.append(1)
-            in_another_process(path, 1)
+            in_other_processes(path, 1)
         return real(*arguments, **options)
 
     monkeypatch.setattr(os, "open", slow)
@@ -202,28 +207,22 @@ def test_a_file_that_was_made_meanwhile_is_not_replaced(
     store.close()
 
 
-def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -> None:
+def test_a_second_store_in_a_process_ends_no_lock_of_the_first(
+    store: SqliteStore, path: Path
+) -> None:
     """Otherwise another process that closes the file deletes the log that this one writes."""
-    path = tmp_path / "robots.db"
-    store = SqliteStore(path, clock=now)
     store.put(authority(1), entry(1))
     store.flush()
     make_file(path)
-    in_another_process(path, 2)
+    in_other_processes(path, 2)
     assert told(store.get(authority(2))) == entry(2)
     store.put(authority(3), entry(3))
     store.flush()
-    in_another_process(path, 4)
-    assert sorted(number for number in range(5) if told(store.get(authority(number)))) == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    in_other_processes(path, 4)
+    assert set(listed(store)) == {authority(number) for number in (1, 2, 3, 4)}
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT count(*) FROM entries").fetchall() == [(4,)]
-    store.close()
 
 
 @pytest.mark.slow
@@ -234,28 +233,11 @@ def test_several_processes_set_a_damaged_file_aside_once(tmp_path: Path) -> None
         make_file(path)
         damaged = path.read_bytes()[:200] + bytes([number]) * 4_000
         path.write_bytes(damaged)
-        code = (
-            "import sys; from scrapy_rep.stores.sqlite import SqliteStore;"
-            "from tests.stores.samples import *; sys.stdin.readline();"
-            "store = SqliteStore(sys.argv[1], clock=lambda: NOW);"
-            "n = int(sys.argv[2]); store.put(authority(n), entry(n)); store.close()"
-        )
-        several = [
-            subprocess.Popen(
-                [sys.executable, "-c", code, str(path), str(n)],
-                cwd=Path(__file__).parents[2],
-                stdin=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for n in range(4)
-        ]
-        said = "".join(process.communicate("go\n", timeout=60)[1] for process in several)
+        said = in_other_processes(path, *range(4))
         assert said.count("set aside") == 1
         assert (tmp_path / "robots.db.corrupt").read_bytes() == damaged
-        store = SqliteStore(path, clock=now)
-        assert set(listed(store)) == {authority(n) for n in range(4)}
-        store.close()
+        with closing(SqliteStore(path, clock=now)) as store:
+            assert set(listed(store)) == {authority(n) for n in range(4)}
         assert not (tmp_path / "robots.db.mending").exists()
         path.unlink()
 

@@ -5,43 +5,22 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pytest_twisted import ensureDeferred
 
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_rows import LONGEST_LEASE
 from scrapy_rep.stores.stored import PREFIX, StoreError
 from tests.stores.asking import Asker
 from tests.stores.contract import now
+from tests.stores.obstacles import locked
 from tests.stores.samples import NOW, authority, entry, failure, listed, told
+from tests.stores.turn_contract import eventually
 from tests.timed import waits
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Another connection holds the write lock of a file."""
-    blocker = sqlite3.connect(path, isolation_level=None)
-    blocker.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        blocker.execute("ROLLBACK")
-        blocker.close()
-
-
-def flush_in_the_end(store: SqliteStore) -> None:
-    """The writer takes up its work again by itself."""
-    end = time.monotonic() + 30
-    while True:
-        try:
-            return store.flush()
-        except StoreError:  # noqa: PERF203 (a wait)
-            assert time.monotonic() < end
-            time.sleep(0.05)
 
 
 @pytest.fixture
@@ -53,9 +32,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @waits
-def test_a_get_does_not_wait_for_a_writer(path: Path) -> None:
+def test_a_get_does_not_wait_for_a_writer(store: SqliteStore, path: Path) -> None:
     """While another process holds the write lock, reading takes no time."""
-    store = SqliteStore(path, clock=now)
     store.put(authority(1), entry(1))
     store.flush()
     with locked(path):
@@ -65,7 +43,6 @@ def test_a_get_does_not_wait_for_a_writer(path: Path) -> None:
         assert told(store.get(authority(1))) == entry(1)
         assert told(store.get(authority(2))) == entry(2)
         assert time.monotonic() - start < 0.05
-    store.close()
 
 
 def test_an_operator_looks_while_another_process_writes(path: Path) -> None:
@@ -79,10 +56,8 @@ def test_an_operator_looks_while_another_process_writes(path: Path) -> None:
 
 @waits
 @ensureDeferred
-async def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
-    """Three wait half a second each; from then on they fail at once, but for one after a pause."""
-    path = tmp_path / "robots.db"
-    store = SqliteStore(path, clock=now)
+async def test_leases_do_not_wait_for_a_lock(store: SqliteStore, path: Path) -> None:
+    """Three wait a while each; from then on they fail at once, but for one after a pause."""
     store.flush()
     crawl = Asker(store)
     with locked(path):
@@ -93,26 +68,16 @@ async def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
         store.close()
 
 
-def test_a_lock_is_over_when_it_is_over(path: Path) -> None:
+def test_a_lock_is_over_when_it_is_over(store: SqliteStore, path: Path) -> None:
     """The writer finds out by itself, whether anything waits or not."""
-    store = SqliteStore(path, clock=now)
     store.flush()
     with locked(path), pytest.raises(StoreError, match="locked"):
         told(store.lease(authority(), 15.0))
-    end = time.monotonic() + 10
-    while True:
-        try:
-            assert told(store.lease(authority(), 15.0))
-            break
-        except StoreError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-    store.close()
+    eventually(lambda: told(store.lease(authority(), 15.0)))
 
 
-def test_what_cannot_be_written_waits_and_is_written_later(path: Path) -> None:
+def test_what_cannot_be_written_waits_and_is_written_later(store: SqliteStore, path: Path) -> None:
     """RFC 9309 section 2.3.1.4: nothing that is learnt under a lock is lost."""
-    store = SqliteStore(path, clock=now)
     store.put(authority(0), entry(0, at=NOW - 500))
     store.flush()
     with locked(path):
@@ -124,27 +89,19 @@ def test_what_cannot_be_written_waits_and_is_written_later(path: Path) -> None:
         store.put(authority(1), entry(2, at=NOW))
         store.put(authority(1), entry(3, at=NOW - 300))
         found = told(store.get(authority(0)))
-        assert (found.answer, found.failure) == (
-            entry(0, at=NOW - 100).answer,
-            failure(at=NOW).failure,
-        )
-    flush_in_the_end(store)
-    store.close()
-    again = SqliteStore(path, clock=now)
-    assert told(again.get(authority(0))) == found
-    assert told(again.get(authority(1))) == entry(2, at=NOW)
-    for number in range(2, 100):
-        assert told(again.get(authority(number))) == entry(number, at=NOW - 100)
-    again.close()
+        assert found == Entry(entry(0, at=NOW - 100).answer, failure=failure(at=NOW).failure)
+    eventually(lambda: store.flush() is None, 30)
+    later = {authority(number): entry(number, at=NOW - 100) for number in range(2, 100)}
+    with closing(SqliteStore(path, clock=now)) as again:
+        assert listed(again) == {authority(0): found, authority(1): entry(2, at=NOW), **later}
 
 
 @pytest.mark.parametrize(("limit", "value"), [("QUEUE_LIMIT", 50), ("QUEUE_OCTETS", 11_900)])
 def test_of_what_waits_the_newest_of_each_authority_is_kept(
-    path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     """Up to the limit all is kept; the rest is an error."""
     monkeypatch.setattr(f"scrapy_rep.stores.sqlite_writer.{limit}", value)
-    store = SqliteStore(path, clock=now)
     store.flush()
     body = b"#" * 238
     with locked(path):
@@ -159,17 +116,15 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
                 refused.append(str(error))
     assert len(refused) == 30
     assert all(map(re.compile("too many entries wait .*locked").search, refused))
-    flush_in_the_end(store)
+    eventually(lambda: store.flush() is None, 30)
     assert len(listed(store)) == 50
-    store.close()
 
 
 @waits
 def test_a_flush_and_a_close_are_bounded_in_time(
-    path: Path, caplog: pytest.LogCaptureFixture
+    store: SqliteStore, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Under another process's lock both end within seconds; the log says what was lost."""
-    store = SqliteStore(path, clock=now)
     with locked(path):
         store.put(authority(), entry())
         start = time.monotonic()

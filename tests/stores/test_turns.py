@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -19,9 +21,10 @@ from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.sharing import CustomStore
 from tests.rows import rows
+from tests.stores.obstacles import locked
 from tests.stores.samples import authority, told
 from tests.stores.servers import RedisServer
-from tests.stores.turn_contract import HOST, granted, renew_often, taken
+from tests.stores.turn_contract import HOST, eventually, granted, renew_often, taken
 
 
 @pytest.fixture(autouse=True)
@@ -57,10 +60,8 @@ def test_a_restarted_machine_does_not_hold_a_host_up(tmp_path: Path) -> None:
         store.close()
 
 
-def test_damaged_rows_do_not_hold_a_host_up(tmp_path: Path) -> None:
+def test_damaged_rows_do_not_hold_a_host_up(store: SqliteStore, path: Path) -> None:
     """Values of any type may stand in a damaged row."""
-    path = tmp_path / "robots.db"
-    store = SqliteStore(path)
     granted(store, interval=0.1)
     store.flush()
     with sqlite3.connect(path) as connection:
@@ -68,7 +69,6 @@ def test_damaged_rows_do_not_hold_a_host_up(tmp_path: Path) -> None:
         connection.execute("UPDATE turn_memory SET since = 'yesterday'")
     connection.close()
     assert granted(store, interval=0.1, limit=5)
-    store.close()
 
 
 def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
@@ -85,33 +85,37 @@ def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
     store.close()
 
 
-def test_turns_fail_while_another_process_holds_the_lock(tmp_path: Path) -> None:
+def test_turns_fail_while_another_process_holds_the_lock(store: SqliteStore, path: Path) -> None:
     """A crawl does not wait for a lock; what was to be ended meanwhile is ended later."""
-    path = tmp_path / "robots.db"
-    store, other = SqliteStore(path), SqliteStore(path)
     token = granted(store, interval=0.2)
-    with sqlite3.connect(path, isolation_level=None) as connection:
-        connection.execute("BEGIN IMMEDIATE")
+    with locked(path):
         store.end_turn(HOST, token, 0.2)
         with pytest.raises(StoreError):
             told(store.take_turn(HOST, 10.0, 0.2, "lost"))
-        connection.execute("ROLLBACK")
-    connection.close()
-    assert granted(other, interval=0.2, limit=9)
-    store.close()
-    other.close()
+    with closing(SqliteStore(path)) as other:
+        assert granted(other, interval=0.2, limit=9)
 
 
-def test_a_turn_is_ended_though_the_store_closes_at_once(tmp_path: Path) -> None:
+def test_a_turn_is_ended_though_the_store_closes_at_once(store: SqliteStore, path: Path) -> None:
     """The others do not have to wait until it lapses."""
-    path = tmp_path / "robots.db"
-    store = SqliteStore(path)
-    token = granted(store, interval=0.2)
-    store.end_turn(HOST, token, 0.2)
+    store.end_turn(HOST, granted(store, interval=0.2), 0.2)
     store.close()
-    again = SqliteStore(path)
-    assert granted(again, interval=0.2, limit=5)
-    again.close()
+    with closing(SqliteStore(path)) as again:
+        assert granted(again, interval=0.2, limit=5)
+
+
+@pytest.fixture
+def redis_store(server: RedisServer) -> Iterator[RedisStore]:
+    """A store on a server."""
+    with closing(RedisStore(server.uri)) as store:
+        yield store
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[Any]:
+    """Another client of that server."""
+    with redis.Redis(port=server.port) as client:
+        yield client
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -128,17 +132,7 @@ def test_a_restarted_redis_server_has_all_wait(server: RedisServer, persistent: 
     server.stop()
     server.start()
     begun = time.monotonic()
-    end = begun + 10
-    while True:
-        try:
-            turn = taken(store, interval=0.5)
-        except StoreError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-            continue
-        if turn.token is not None:
-            break
-        time.sleep(turn.wait)
+    eventually(lambda: taken(store, interval=0.5).token)
     assert time.monotonic() - begun >= 0.5
     store.close()
 
@@ -185,29 +179,27 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
     store.close()
 
 
-def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
+def test_a_command_that_comes_twice_is_granted_one_turn(client: Any) -> None:
     """A connection may break after the server has done what was asked."""
     sizes = (10**7, 1000, 0)
-    with redis.Redis(port=server.port) as client:
-        again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
-        time.sleep(0.01)
-        again += [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(2)]
-        other = client.eval(_TAKE, 2, "t", "m", "b", *sizes)
+    again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
+    time.sleep(0.01)
+    again += [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(2)]
+    other = client.eval(_TAKE, 2, "t", "m", "b", *sizes)
     assert again[0][0] == 0
     assert again[-2:] == [[1, 0], [1, 0]]
     assert other[0] == 0
 
 
-def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(server: RedisServer) -> None:
+def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(
+    redis_store: RedisStore, client: Any
+) -> None:
     """What is dated in the future counts as made now, and only once."""
-    store = RedisStore(server.uri)
-    granted(store, interval=0.3)
+    granted(redis_store, interval=0.3)
     hour = 3_600 * 1_000_000
-    with redis.Redis(port=server.port) as client:
-        for key in (f"scrapy_rep:turn:{HOST}", "scrapy_rep:turns"):
-            client.hincrby(key, "since", hour)
-    assert granted(store, interval=0.3, limit=3)
-    store.close()
+    for key in (f"scrapy_rep:turn:{HOST}", "scrapy_rep:turns"):
+        client.hincrby(key, "since", hour)
+    assert granted(redis_store, interval=0.3, limit=3)
 
 
 def test_the_keys_of_a_redis_server_expire(server: RedisServer) -> None:
@@ -231,6 +223,14 @@ def test_the_hosts_of_a_cluster_are_spread_over_its_nodes() -> None:
     assert all(key_slot(one.encode()) == key_slot(other.encode()) for one, other in keys)
     assert PARTS - 10 < len({key_slot(one.encode()) for one, _ in keys}) <= PARTS
     store.close()
+
+
+def refused_for(store: RedisStore, seconds: float) -> None:
+    """Nobody else is granted the turn meanwhile."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert taken(store, interval=0.1).token is None
+        time.sleep(0.05)
 
 
 def hung(server: RedisServer, store: RedisStore, seconds: float, pause: float) -> int:
@@ -259,21 +259,8 @@ def test_a_turn_that_was_granted_after_a_hang_is_found(server: RedisServer) -> N
         store.end_turn(HOST, token, 0.1)
         store.flush()
         assert hung(server, store, 3.5, 0.2)
-        end = time.monotonic() + 60
-        while True:
-            try:
-                turn = told(store.take_turn(HOST, 10.0, 0.1, "lost"))
-            except StoreError:
-                assert time.monotonic() < end
-                time.sleep(0.1)
-                continue
-            if turn.token is not None:
-                break
-            time.sleep(turn.wait)
-        end = time.monotonic() + 1.0
-        while time.monotonic() < end:
-            assert taken(other, interval=0.1).token is None
-            time.sleep(0.05)
+        eventually(lambda: told(store.take_turn(HOST, 10.0, 0.1, "lost")).token, 60)
+        refused_for(other, 1.0)
         store.end_turn(HOST, "lost", 0.1)
         granted(other, interval=0.1, limit=5)
 
@@ -291,10 +278,7 @@ def test_a_turn_that_is_granted_late_is_found_with_the_same_token(server: RedisS
         time.sleep(0.2)
         server.signal(signal.SIGCONT)
         assert told(asked).token == "lost"
-        end = time.monotonic() + 0.3
-        while time.monotonic() < end:
-            assert taken(other, interval=0.1).token is None
-            time.sleep(0.05)
+        refused_for(other, 0.3)
 
 
 def test_a_server_that_is_back_is_asked_at_once(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.sites import at_once
+from scrapy_rep.sites import fetcher
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ def test_fetches_take_a_part_of_the_descriptors(
     """A quarter of them, at most 512; but never fewer than CONCURRENT_REQUESTS."""
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (descriptors, descriptors))
-    assert at_once.most_at_once(requests) == most
+    assert fetcher.most_at_once(requests) == most
 
 
 def test_no_limit_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """RLIM_INFINITY is a negative number; some systems have no limits at all."""
-    monkeypatch.setattr(at_once, "resource", None)
-    assert at_once.most_at_once(16) == 512
+    monkeypatch.setattr(fetcher, "resource", None)
+    assert fetcher.most_at_once(16) == 512
