@@ -17,6 +17,7 @@ from tests.crawl.result import Result
 from tests.crawl.test_freshness import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
+from tests.rows import first
 from tests.site import Site
 from tests.spellings import local_hosts
 
