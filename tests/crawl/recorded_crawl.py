@@ -115,7 +115,7 @@ class RecordedCrawl:
                 "REP_DECISIONS": "all",
                 "REP_WARC": str(self.folder / "robots.warc.gz"),
                 "REP_STORE": f"sqlite://{self.folder}/robots.db",
-                "REP_TIMEOUT": 1,
+                "REP_TIMEOUT": 3,
                 "REP_PREFERENCES": "skip",
                 "REP_PURPOSES": ["train-ai"],
                 "REP_OVER_MAX_CRAWL_DELAY": "forbid",

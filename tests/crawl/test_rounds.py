@@ -71,7 +71,7 @@ async def visit_while_another_fetches(
             other.release(key_of(shop), token)
             other.flush()
 
-    timer = Timer(0.2, end)
+    timer = Timer(0.5, end)
     try:
         return await visit(shop, shared.uri, begun=timer.start)
     finally:
