@@ -345,8 +345,9 @@ class SharedStoreContract(StoreContract):
         rng = random.Random(9309)
         puts: list[list[tuple[int, Entry]]] = [[], []]
         expected: dict[int, Entry] = {}
-        for number in [*range(10)] * 20:
-            at = NOW - rng.randrange(1, 5_000)
+        ages = rng.sample(range(1, 5_000), 200)  # of two with one date, the last one stays
+        for number, age in zip([*range(10)] * 20, ages, strict=True):
+            at = NOW - age
             put = rng.choice([entry(number, at=at), gone(at=at), failure(at=at, count=2)])
             rng.choice(puts).append((number, put))
             expected[number] = merge(expected.get(number), put, NOW)
