@@ -123,7 +123,8 @@ class Gate:
         Raises ``ValueError`` for a URL without a usable host.
         """
         url = page_of(request) if PAGE in request.meta else request.url
-        trip.authority = authority_of(url)
+        authority = trip.authority = authority_of(url)
+        trip.host = "" if authority is None else authority.host
         trip.url = url
 
     # --- what the middleware asks

@@ -46,6 +46,8 @@ class Trip:
     """The URL of the page that it is for, as the gate has found it."""
     authority: Authority | None = None
     """The authority of that page; None if no robots.txt governs it."""
+    host: str = ""
+    """The host of that authority; "" if there is none."""
     is_handed_out: bool = False
     """The scheduler has handed it out, and the gate has not seen it since."""
     is_scheduled: bool = False
@@ -68,11 +70,6 @@ class Trip:
     """It came when the engine had no room for it, so that it is a direct download."""
     is_sent: bool = False
     """It has passed the last step, and its download has not ended."""
-
-    @property
-    def host(self) -> str:
-        """The host that the request is for; "" if no robots.txt governs its page."""
-        return "" if self.authority is None else self.authority.host
 
 
 class Trips(WeakKeyDictionary["Request", Trip]):

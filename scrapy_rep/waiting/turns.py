@@ -249,7 +249,8 @@ class Turns:
             trip.is_sent = not self._is_early
             return None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
-        if is_bypassed or (not host.arrived and self._has_room(host)):
+        goes_first = trip.comes_for_turn or not host.arrived
+        if is_bypassed or (goes_first and self._has_room(host)):
             self._grant(host, request)
             return None
         return self._wait(host, request, trip)
@@ -257,9 +258,11 @@ class Turns:
     async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
         """Return when it is the turn of a request; return the request if it has to come again."""
         turn: Deferred[bool] = Deferred()
-        # Without the scheduler, those before it may wait for the place of a page that waits for it.
+        # Without the scheduler, those before it may wait for its place, or for that of a page which
+        # waits for it.
         trip.is_beyond_limits = not self._waiters.is_open and self._scrapy.is_over_full
-        rank = NEVER if trip.is_beyond_limits else -request.priority
+        goes_first = trip.comes_for_turn or trip.is_beyond_limits
+        rank = NEVER if goes_first else -request.priority
         heappush(host.arrived, (rank, next(self._numbers), request, turn))
         if host.coming is request:
             host.coming = None

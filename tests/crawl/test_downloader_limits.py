@@ -14,7 +14,7 @@ from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.pacing import SlotlessDownloader, at_once, gaps
+from tests.crawl.pacing import SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.replies import Reply
 from tests.rows import first
@@ -35,6 +35,24 @@ async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -
     assert sorted(result.downloaded) == sorted(plans)
     assert result.stats["robotstxt/allowed"] == len(plans)  # each is counted once
     assert at_once(*paced, *plain) <= 4
+
+
+@waits
+@pytest.mark.parametrize("last_step", [None, 100_000], ids=["alone", "with the last step"])
+@pytest.mark.parametrize("places", [1, 2])
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
+    site: Site, mode: str, places: int, last_step: int | None
+) -> None:
+    """The request that has a place takes the next turn: others are in the queue, and cannot."""
+    paced = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    slow = site.authority(RULES, Reply(200, "page", delay=1))
+    settings = by_hand(CONCURRENT_REQUESTS=places)
+    settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = last_step
+    plans = [*(paced.url(f"/{n}") for n in range(24)), *(slow.url(f"/{n}") for n in range(4))]
+    (await crawl_under(mode, settings=settings, plans=plans)).check()
+    assert taken((paced, slow)) < 24 * 0.1 + 4 * 1 + 3
 
 
 @pytest.mark.parametrize("settings", first(1, [obey, by_hand]), ids=["add-on", "by hand"])
