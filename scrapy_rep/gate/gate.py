@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from scrapy_rep.waiting.turns import Turns
     from scrapy_rep.waiting.withheld import Lack, Withheld
 
+_LATE = "no answer, although the time for all attempts is over"
+
 
 class Gate:
     """Lets requests through, or says why not.
@@ -195,8 +197,7 @@ class Gate:
             return found
         if trip.is_late:
             trip.is_late = False
-            said = "no answer, although the time for all attempts is over"
-            raise self._account.unreachable(request, Cause.TIMEOUT, said, authority, asked.url)
+            raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, asked.url)
         trip.is_looked_up = True
         if trip.is_scheduled:  # the scheduler withholds it meanwhile
             flight = deferred_from_coro(self._cache.fetch(authority, request, found))
@@ -227,11 +228,9 @@ class Gate:
         try:
             with self._places.lent():
                 found = await self._cache.fetch(authority, request, miss)
-        except DeadlineError as error:
+        except DeadlineError:
             self._withheld.landed(authority)
-            raise self._account.unreachable(
-                request, Cause.TIMEOUT, str(error), authority, url
-            ) from None
+            raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, url) from None
         finally:
             self._in_place.discard(request)
         if found.interrupted and not (is_scheduled and self._withheld.keeps):

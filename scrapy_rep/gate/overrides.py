@@ -44,10 +44,10 @@ class AppliedOverrides:
         clock: Callable[[], float],
     ):
         self._overrides = overrides
-        self._sites = {
-            site: SiteOverrides([each for each in overrides if each.authority == site])
-            for site in {override.authority for override in overrides}
-        }
+        by_site: dict[Authority, list[Override]] = {}
+        for override in overrides:
+            by_site.setdefault(override.authority, []).append(override)
+        self._sites = {site: SiteOverrides(each) for site, each in by_site.items()}
         self._stats = stats
         self._read_pace = read_pace
         self._clock = clock

@@ -249,8 +249,8 @@ class Turns:
             trip.is_sent = not self._is_early
             return None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
-        goes_first = trip.comes_for_turn or not host.arrived
-        if is_bypassed or (goes_first and self._has_room(host)):
+        is_next = trip.comes_for_turn or not host.arrived
+        if is_bypassed or (is_next and self._has_room(host)):
             self._grant(host, request)
             return None
         return self._wait(host, request, trip)
