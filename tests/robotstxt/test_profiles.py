@@ -348,6 +348,15 @@ def test_google_cuts_names_at_digits() -> None:
     assert allowed(body, "/", "bot42", "google")
 
 
+def test_google_takes_the_beginning_of_a_key_for_allow_and_disallow_alone() -> None:
+    """Profile google: ``Disallow-all`` disallows, and ``Crawl-delayed`` is an unknown line."""
+    body = b"User-agent: *\nDisallow-all: /a\nCrawl-delayed: 5\nSitemap-list: http://e.org/s\n"
+    robots = RobotsTxt.parse(body, profile="google")
+    assert not robots.allowed("http://e.org/a", "x")
+    assert robots.crawl_delay("x") is None
+    assert robots.sitemaps == ()
+
+
 def test_google_allows_the_directory_of_an_index_page() -> None:
     """Profile google: Allow of ``index.htm`` or ``index.html`` allows the directory itself."""
     body = b"User-agent: *\nAllow: /a/index.html\nAllow: /b/index.htm\nDisallow: /\n"
