@@ -103,7 +103,7 @@ class RepDownloaderMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
-        A request is returned if it lacks something. It then comes again, when its site is ready.
+        A request is returned if it lacks something. It then comes back, when its site is ready.
         """
         if request in self._fetches:  # for a robots.txt itself
             return None
@@ -260,7 +260,7 @@ class RepLastStep:
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         self._crawler = crawler
-        self._gate: RepDownloaderMiddleware | None = None
+        self._middleware: RepDownloaderMiddleware | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepLastStep:
@@ -269,19 +269,19 @@ class RepLastStep:
 
     async def process_request(self, request: Request) -> Request | None:
         """Return when the request may be sent."""
-        if self._gate is None:
-            self._gate = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        if self._gate is None:
+        if self._middleware is None:
+            self._middleware = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        if self._middleware is None:
             return None
-        return await self._gate.arrive(request)
+        return await self._middleware.arrive(request)
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Note that a download has ended."""
-        if self._gate is not None:
-            self._gate.turns.left(request)
+        if self._middleware is not None:
+            self._middleware.turns.left(request)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Note that a download has failed."""
-        if self._gate is not None:
-            self._gate.turns.left(request)
+        if self._middleware is not None:
+            self._middleware.turns.left(request)

@@ -132,7 +132,7 @@ class Gate:
     # --- what the middleware asks
 
     async def check(self, request: Request) -> Request | None:
-        """Let ``request`` pass; return it if it has to come again, because it lacks something.
+        """Let ``request`` pass; return it if it has to come back, because it lacks something.
 
         This awaits nothing if fresh rules are in memory, nor if the request came from the
         scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
@@ -190,7 +190,7 @@ class Gate:
         return None
 
     async def _look_up(self, asked: Asked, trip: Trip) -> CachedRules | None:
-        """Return rules that are not in memory; None if the request has to come again for them."""
+        """Return rules that are not in memory; None if the request has to come back for them."""
         request, _, authority, _ = asked
         found = self._cache.consult(authority, request)
         if not isinstance(found, Miss):
@@ -207,7 +207,7 @@ class Gate:
         return rules if self._withheld.is_open else None
 
     def _note_late(self, authority: Authority, trip: Trip, failure: Failure) -> None:
-        """Have a request be refused when it comes again: its flight was lost, or is too late."""
+        """Have a request be refused when it comes back: its flight was lost, or is too late."""
         error = failure.value
         if error is not None and not isinstance(error, (DeadlineError, CancelledError)):
             self._stats.own_fault("The wait for rules", error)
@@ -270,9 +270,9 @@ class Gate:
         self._account.passed(asked, found, judgement, requested)
         return None
 
-    def is_in_place(self, page: object) -> bool:
+    def is_in_place(self, request: object) -> bool:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""
-        return page in self._in_place
+        return request in self._in_place
 
     def _admit(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Raise why a request may not pass; have the host of an allowed one keep its pace."""

@@ -114,7 +114,7 @@ class _Held:
 class SharedPace:
     """Takes turns for the hosts of a crawl. All times are by the monotonic clock.
 
-    ``open_host(name)`` is called when more is known of a host that waits for its turn, and
+    ``offer(name)`` is called when more is known of a host that waits for its turn, and
     ``fail(error)`` after a fault with which no pace can be kept.
     """
 
@@ -122,12 +122,12 @@ class SharedPace:
         self,
         turns: SharedTurns,
         stats: RepStats,
-        open_host: Callable[[str], None],
+        offer: Callable[[str], None],
         fail: Callable[[Exception], None],
     ):
         self._turns = turns
         self._stats = stats
-        self._open_host = open_host
+        self._offer = offer
         self._fail = fail
         self._held: dict[str, _Held] = {}
         self._asking: dict[str, Deferred[None]] = {}
@@ -205,7 +205,7 @@ class SharedPace:
         finally:
             self._asking.pop(host.name, None)
             if not self._closed:
-                self._open_host(host.name)
+                self._offer(host.name)
 
     def _answered(self, turn: _Held, wait: float) -> None:
         """Use a turn that was granted, or wait until one can be."""

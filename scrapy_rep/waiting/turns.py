@@ -72,7 +72,7 @@ class Waiters(Protocol):
         """Have withheld requests be handed out."""
 
     def give_back(self, request: Request) -> Request:
-        """Return a request that comes again."""
+        """Return a request that comes back."""
 
     def has_left(self) -> None:
         """Note that a download has ended."""
@@ -104,8 +104,9 @@ class Turns:
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace."""
-        told = self.offer, self._distrust
-        self._shared = None if shared is None else SharedPace(shared, stats, *told)
+        self._shared = None
+        if shared is not None:
+            self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
         self._ended: dict[str, float] = {}
         self.occupied: dict[str, PacedHost] = {}
         """Those of which requests are under way, or on their way there."""
@@ -256,7 +257,7 @@ class Turns:
         return self._wait(host, request, trip)
 
     async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
-        """Return when it is the turn of a request; return the request if it has to come again."""
+        """Return when it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
         # Without the scheduler, those before it may wait for its place, or for that of a page which
         # waits for it.
@@ -283,7 +284,7 @@ class Turns:
             host.arrived = sorted(each for each in host.arrived if each[2] is not request)
         return self._waiters.give_back(request)
 
-    def give_up(self) -> None:
+    def return_all(self) -> None:
         """Have the requests of the scheduler that wait here go back to it: the crawl closes."""
         for host in list(self.occupied.values()):
             for _, _, request, turn in list(host.arrived):
@@ -420,7 +421,7 @@ class Turns:
     def _serve(self, host: PacedHost) -> None:
         while host.arrived and self._has_room(host):
             _, _, request, turn = host.arrived[0]
-            is_returned = not self._waiters.is_open and self._has_to_come_again(request)
+            is_returned = not self._waiters.is_open and self._has_to_come_back(request)
             if is_returned and host.coming is not None:
                 break
             heappop(host.arrived)
@@ -454,18 +455,18 @@ class Turns:
         self.occupied[host.name] = host
         heappop(items)
 
-    def _has_to_come_again(self, request: Request) -> bool:
+    def _has_to_come_back(self, request: Request) -> bool:
         """Return whether a request would be one too many, if it were sent from where it waits.
 
         It was lent a place while it waited. The engine sends it when there is room, and a direct
-        download comes again at once. This happens once to a request: a middleware in front of the
+        download comes back at once. This happens once to a request: a middleware in front of the
         gate may have downloaded something of the same host each time, and take its turns.
         """
         trip = self._trips[request]
         return self._scrapy.is_full and not (trip.comes_for_turn or trip.is_beyond_limits)
 
     def _return(self, host: PacedHost, request: Request) -> None:
-        """Keep the turn of a host for a request that is about to come again."""
+        """Keep the turn of a host for a request that is about to come back."""
         self._trips[request].comes_for_turn = True
         host.coming, host.claim_until = request, monotonic() + _UNCLAIMED
         self.occupied[host.name] = host

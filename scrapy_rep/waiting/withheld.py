@@ -37,7 +37,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.waiting.ready import Item, ReadyQueue, Slots, slot_of
 from scrapy_rep.waiting.stop import put_back
-from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_again
+from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_back
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -134,8 +134,11 @@ class Withheld:
         """Whether what the scheduler has at a stop is there in the next run."""
         self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
 
-    def ask(self, gate: Readiness, turns: Turns) -> None:
-        """Ask these what requests lack; from now on the scheduler of the crawl may ask here."""
+    def connect(self, gate: Readiness, turns: Turns) -> None:
+        """Set the gate and the turns, which say what a request lacks.
+
+        From now on :func:`withheld_of` finds this object, so the scheduler can use it.
+        """
         self._gate = gate
         self._turns = turns
         _OF_CRAWL[self._crawler] = ref(self)
@@ -177,7 +180,7 @@ class Withheld:
             self._give_up(error)
 
     def give_back(self, request: Request) -> Request:
-        """Return a request that comes again: it lacks something, or has waited in place.
+        """Return a request that comes back: it lacks something, or has waited in place.
 
         Without a scheduler that withholds it, the engine sends it within its limits, or at once if
         it is a direct download.
@@ -185,7 +188,7 @@ class Withheld:
         if self.is_open:
             self.trips[request].is_returned = True
         else:
-            to_come_again(request)
+            to_come_back(request)
         return request
 
     def waiting_for(self, authority: Authority) -> list[Request]:
