@@ -1,4 +1,7 @@
-"""The downloader middleware: it makes the parts of this package and connects them to Scrapy."""
+"""The two downloader middlewares: the gate, and the last step behind all others.
+
+The first one owns the parts of a crawl (:mod:`scrapy_rep.parts`) and connects them to Scrapy.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ _BUILT: WeakSet[Crawler] = WeakSet()
 
 @contextmanager
 def failing_at_start(crawler: Crawler) -> Iterator[None]:
-    """Have a ``ValueError`` end the process with a status other than 0.
+    """Make a ``ValueError`` end the process with a status other than 0.
 
     Scrapy 2.14 ends with 0 after any error at the start if the crawler has a spider.
     """
@@ -253,7 +256,7 @@ class RepDownloaderMiddleware:
 class RepLastStep:
     """Has requests to hosts that ask for a pace wait for their turn, behind all other middlewares.
 
-    It belongs into ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
+    It belongs in ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
     """
 
     def __init__(self, crawler: Crawler):

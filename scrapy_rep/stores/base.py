@@ -67,7 +67,7 @@ class Turn(NamedTuple):
 
 
 Change = Callable[[StoredEntry | None], StoredEntry | None]
-"""What is done to all that is kept of an authority; ``None`` is nothing."""
+"""A function from what is kept of an authority to what is kept next; ``None`` is nothing."""
 
 
 class Store(ABC):
@@ -120,7 +120,7 @@ class Store(ABC):
         The lease ends when it is released or after ``seconds``, whichever comes first; the holder
         may renew it. A store that is not shared grants every lease, with the empty token. A worker
         that is granted a lease calls ``get`` before it fetches, because the holder before it may
-        have put meanwhile. One that is not calls ``get`` every now and then, until the entry is
+        have put meanwhile. One that is not calls ``get`` from time to time, until the entry is
         there or the lease is free. The Future is cancelled if nothing waits for it any more; the
         store then releases a lease that it grants. Raises :class:`StoreError`, or the Future does.
         """
@@ -129,7 +129,7 @@ class Store(ABC):
     def renew(  # noqa: B027 (a default)
         self, authority: Authority, token: str, seconds: float
     ) -> None:
-        """Have a lease end in ``seconds`` from now, if ``token`` still holds it.
+        """Make a lease end in ``seconds`` from now, if ``token`` still holds it.
 
         Raises :class:`StoreError`.
         """
@@ -168,7 +168,7 @@ class Store(ABC):
     def renew_turn(  # noqa: B027 (a default)
         self, host: str, token: str, seconds: float
     ) -> None:
-        """Have a turn end in ``seconds`` from now: its request is still under way.
+        """Make a turn end in ``seconds`` from now: its request is still under way.
 
         If the store has lost its memory, ``token`` takes the turn again. Does nothing if another
         worker holds a turn by now, or if this one has ended. Raises :class:`StoreError`.
@@ -247,7 +247,7 @@ class Store(ABC):
     _fault: StoreError | None = None
 
     def _note(self, written: Future[Any]) -> None:
-        """Have the next put or flush raise why what was put could not be written."""
+        """Keep why a put could not be written, for the next put or flush to raise."""
         error = None if written.cancelled() else written.exception()
         if isinstance(error, StoreError):
             self._fault = error

@@ -109,7 +109,7 @@ def lease(db: sqlite3.Connection, key: str, seconds: float, now: float) -> str |
 
 
 def renew(db: sqlite3.Connection, key: str, token: str, until: float) -> None:
-    """Have a lease end at ``until``, if ``token`` still holds it."""
+    """Make a lease end at ``until``, if ``token`` still holds it."""
     db.execute(_RENEW, (until, key, token))
 
 

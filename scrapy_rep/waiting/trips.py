@@ -1,8 +1,8 @@
 """What is known of each request on its way from the scheduler to the downloader.
 
-It is kept beside the request and not in its meta, because meta is copied: a mark there would make
-of each copy what the request is. There is one mark, of requests that come back by way of a
-scheduler that is not ours, or in another run. It is removed as soon as they come.
+It is kept beside the request and not in its meta, because meta is copied: a mark there would apply
+to each copy as well. There is one exception: requests that come back through a scheduler that is
+not ours, or in another run, are marked. The mark is removed as soon as they come.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def to_come_back(request: Request) -> Request:
 
 
 def restored(request: Request) -> Request:
-    """Return a request that has come back as it was before."""
+    """Return a request, without its mark if it has come back: ``dont_filter`` is as it was."""
     if _AGAIN in request.meta:
         request.dont_filter = bool(request.meta.pop(_AGAIN))
     return request
