@@ -1,7 +1,7 @@
 """Every setting with its default and its check; :class:`RepSettings` holds their values.
 
-A new setting is a field of that class. If it can have no effect without another one, it gets a row
-in :func:`without_effect` as well.
+A new setting is a field of that class. If it has no effect without another one, add a row to
+:func:`_idle` as well, which :func:`without_effect` reads.
 """
 
 from __future__ import annotations
