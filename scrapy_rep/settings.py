@@ -38,7 +38,7 @@ _LONGEST_PATH = 4_096
 _LONGEST_SHOWN = 100
 """Characters of a bad value that an error message repeats, and that are compared with names."""
 
-_SLIPS: Final = {  # words that people use for one that does not look like them
+_SLIPS: Final = {  # what people write for a value that looks different
     "aitrain": "train-ai",  # as Content-Signal has it
     "aiinput": "ai-use",
     "textanddatamining": "tdm",

@@ -335,7 +335,7 @@ class RobotsCache:
         return CachedRules(entry, refused, None, now)
 
     def _keep(self, authority: Authority, cached: CachedRules) -> None:
-        """Keep ``cached`` in memory, in the place of what was there before."""
+        """Keep ``cached`` in memory, in place of what was there before."""
         old = self._resident.pop(authority, None)
         self._octets -= old.size if old else 0
         self._resident[authority] = cached

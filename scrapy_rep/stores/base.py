@@ -42,12 +42,12 @@ LONGEST_TURN = 60.0
 """Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
 
 LONGEST_INTERVAL = 86_400.0
-"""Seconds between two requests to a host that a store is believed: more was not written by us."""
+"""The longest interval, in seconds, that is believed if a store has it: no worker writes more."""
 
 RENEWED = 2.0
 """Seconds within which a worker renews a turn that is in use, again and again.
 
-A store that has lost its memory waits for as long before it grants a turn, and for an interval if
+A store that has lost its memory waits for that time before it grants a turn, and for an interval if
 that is longer. Meanwhile a worker whose request is under way takes its turn again.
 """
 
