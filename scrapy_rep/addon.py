@@ -96,7 +96,7 @@ class Addon:
 
     @staticmethod
     def _wrap_scheduler(settings: BaseSettings) -> None:
-        """Have the scheduler withhold requests, and Scrapy's queue pass over their slots."""
+        """Wrap the scheduler, and replace Scrapy's queue by one that passes over full slots."""
         name = "SCHEDULER"
         base = load_object(settings[name])
         if isinstance(base, type):

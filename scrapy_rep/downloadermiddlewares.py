@@ -1,4 +1,7 @@
-"""The downloader middleware: it makes the parts of this package and connects them to Scrapy."""
+"""The two downloader middlewares: the gate, and the last step behind all others.
+
+The first one owns the parts of a crawl (:mod:`scrapy_rep.parts`) and connects them to Scrapy.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ _BUILT: WeakSet[Crawler] = WeakSet()
 
 @contextmanager
 def failing_at_start(crawler: Crawler) -> Iterator[None]:
-    """Have a ``ValueError`` end the process with a status other than 0.
+    """Make a ``ValueError`` end the process with a status other than 0.
 
     Scrapy 2.14 ends with 0 after any error at the start if the crawler has a spider.
     """
@@ -103,7 +106,7 @@ class RepDownloaderMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
-        A request is returned if it lacks something. It then comes again, when its site is ready.
+        A request is returned if it lacks something. It then comes back, when its site is ready.
         """
         if request in self._fetches:  # for a robots.txt itself
             return None
@@ -253,14 +256,14 @@ class RepDownloaderMiddleware:
 class RepLastStep:
     """Has requests to hosts that ask for a pace wait for their turn, behind all other middlewares.
 
-    It belongs into ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
+    It belongs in ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
     """
 
     def __init__(self, crawler: Crawler):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         self._crawler = crawler
-        self._gate: RepDownloaderMiddleware | None = None
+        self._middleware: RepDownloaderMiddleware | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepLastStep:
@@ -269,19 +272,19 @@ class RepLastStep:
 
     async def process_request(self, request: Request) -> Request | None:
         """Return when the request may be sent."""
-        if self._gate is None:
-            self._gate = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        if self._gate is None:
+        if self._middleware is None:
+            self._middleware = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        if self._middleware is None:
             return None
-        return await self._gate.arrive(request)
+        return await self._middleware.arrive(request)
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Note that a download has ended."""
-        if self._gate is not None:
-            self._gate.turns.left(request)
+        if self._middleware is not None:
+            self._middleware.turns.left(request)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Note that a download has failed."""
-        if self._gate is not None:
-            self._gate.turns.left(request)
+        if self._middleware is not None:
+            self._middleware.turns.left(request)

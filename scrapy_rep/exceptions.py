@@ -1,4 +1,4 @@
-"""The ends of a request that is not downloaded."""
+"""The exceptions in which a request ends if it may not be made."""
 
 from __future__ import annotations
 

@@ -55,8 +55,9 @@ class Parts:
         self.places = Places(scrapy, stats)
         self.withheld = Withheld(crawler, scrapy, stats)
         shared = self._shared_turns()
-        around = scrapy, self.places, self.withheld, stats
-        self.turns = Turns(crawler, settings, *around, shared=shared)
+        self.turns = Turns(
+            crawler, settings, scrapy, self.places, self.withheld, stats, shared=shared
+        )
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self.turns.look)
         run, warc = uuid4().hex, settings.warc
         self.archive = None if warc is None else Archive(warc, run, stats, time.time)
@@ -65,8 +66,7 @@ class Parts:
         self.recorder = self._make_recorder(run, overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         wanted = None if self.recorder is None else self.recorder.wants_verdict
-        parts = self.cache, settings.pace_policy, use, self.overrides
-        judge = Judge(*parts, wants_verdict=wanted)
+        judge = Judge(self.cache, settings.pace_policy, use, self.overrides, wants_verdict=wanted)
         self.explainer = Explainer(identity, self.cache, judge)
         self.account = Account(identity, stats, self.overrides, self.recorder)
         self.gate = Gate(
@@ -80,7 +80,7 @@ class Parts:
             stats=stats,
             clock=time.time,
         )
-        self.withheld.ask(self.gate, self.turns)
+        self.withheld.connect(self.gate, self.turns)
 
     def open(self) -> None:
         """Open what needs an open spider."""
@@ -179,4 +179,4 @@ class Parts:
 
     def _interrupt(self, started_before: float) -> None:
         self.cache.interrupt(started_before, self.gate.is_in_place)
-        self.turns.give_up()
+        self.turns.return_all()

@@ -70,15 +70,15 @@ class RobotsParsed:
         self.is_heard = _ROBOTS_PARSED is not None
         """Whether anything listened when it was last sent, or it was not sent yet."""
 
-    async def send(self, robots: RobotsTxt, page: Request | None) -> None:
+    async def send(self, robots: RobotsTxt, request: Request | None) -> None:
         """Send the signal, and return when its listeners are done, or too slow.
 
-        ``page`` is the request that asked for the rules.
+        ``request`` is the request that asked for the rules.
         """
         if _ROBOTS_PARSED is None:
             return
         sent = self._crawler.signals.send_catch_log_async(
-            signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page
+            signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=request
         )
         try:
             self.is_heard = bool(await with_timeout(self._timeout, sent))

@@ -123,18 +123,18 @@ class ScrapyNames:
 
     @property
     def _most_active(self) -> int:
-        """As many requests as the downloader may have; 0 if there is no limit, or none is known."""
+        """How many requests the downloader may have; 0 if there is no limit, or none is known."""
         most: int = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
         return most
 
     def lend(self, places: int) -> None:
-        """Let the downloader have so many requests more, or fewer; it may have no limit."""
+        """Change how many requests the downloader may have; do nothing if there is no limit."""
         downloader = self._engine.downloader
         if TOTAL not in self._missing and downloader.total_concurrency > 0:
             downloader.total_concurrency += places
 
     def run_by(self, key: str, scheme: str) -> None:
-        """Have the object under ``key`` in the meta of a request run its download, to end it early.
+        """Let the object under ``key`` in the meta of a request run its download, to end it early.
 
         Its ``run`` is called with the download by the handler for ``scheme``. Scrapy itself has no
         way to cancel one. Without a reactor, the connections of that handler are no longer limited:
@@ -167,7 +167,7 @@ class ScrapyNames:
         return slot is None or (slot.closing is not None and slot.closing.called)
 
     def wake(self) -> None:
-        """Have the engine ask the scheduler now. By itself it does so when a request has ended."""
+        """Make the engine ask the scheduler now. Otherwise it does so when a request has ended."""
         if WAKING not in self._missing and not self.is_closing:
             self._engine._slot.nextcall.schedule()  # noqa: SLF001
 

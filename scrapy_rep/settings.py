@@ -1,7 +1,7 @@
 """Every setting with its default and its check; :class:`RepSettings` holds their values.
 
-A new setting is a field of that class. If it can have no effect without another one, it gets a row
-in :func:`without_effect` as well.
+A new setting is a field of that class. If it has no effect without another one, add a row to
+:func:`_idle` as well, which :func:`without_effect` reads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_PATH = 4_096
 _LONGEST_SHOWN = 100
 """Characters of a bad value that an error message repeats, and that are compared with names."""
 
-_SLIPS: Final = {  # words that people use for one that does not look like them
+_SLIPS: Final = {  # what people write for a value that looks different
     "aitrain": "train-ai",  # as Content-Signal has it
     "aiinput": "ai-use",
     "textanddatamining": "tdm",

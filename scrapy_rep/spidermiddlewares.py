@@ -50,7 +50,7 @@ _PAUSE = 0.05
 """Seconds after which ``start()`` looks again whether it may go on."""
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
-"""Stands for a page that could not be read by a fault of this package, which permits nothing."""
+"""Stands for a page that a fault of this package kept from being read: it permits nothing."""
 
 _NOT_BUILT = (
     "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy "
@@ -63,8 +63,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     A request found on a ``nofollow`` page ends in :class:`RobotsForbidden`. The items of a
     ``noindex`` page are dropped under ``REP_NOINDEX = "drop"``. What pages may be used for is
-    counted too. Under ``REP_PREFERENCES = "drop"`` the items of pages are dropped that may not be
-    used for a purpose of ``REP_PURPOSES``.
+    counted too. Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if the page may
+    not be used for a purpose of ``REP_PURPOSES``.
     """
 
     def __init__(self, crawler: Crawler):
@@ -83,7 +83,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._pages = PageStats(self._stats)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
         self._dropped: WeakSet[Response] = WeakSet()
-        self._gate: RepDownloaderMiddleware | None = None
+        self._middleware: RepDownloaderMiddleware | None = None
         self._use = None
         if settings.preferences != "off":
             self._use = UseOfResponses(settings, self._profile, self._stats, self._agents)
@@ -127,15 +127,15 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def _withholds_many(self) -> bool:
         try:
-            gate = self._found_gate()
-            return gate is not None and gate.withheld.holds_back_start
+            middleware = self._found_middleware()
+            return middleware is not None and middleware.withheld.holds_back_start
         except Exception as error:  # noqa: BLE001  # the request in hand would be lost
             self._stats.own_fault("The look at what waits", error)
             return False
 
     def _is_closing(self) -> bool:
-        gate = self._found_gate()
-        return gate is not None and gate.withheld.is_closing
+        middleware = self._found_middleware()
+        return middleware is not None and middleware.withheld.is_closing
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
@@ -188,13 +188,13 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return said
 
     def _agents(self, response: Response) -> tuple[str, ...]:
-        gate = self._found_gate()
-        return gate.agents(response.request) if gate is not None else ()
+        middleware = self._found_middleware()
+        return middleware.agents(response.request) if middleware is not None else ()
 
-    def _found_gate(self) -> RepDownloaderMiddleware | None:
-        if self._gate is None:
-            self._gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return self._gate
+    def _found_middleware(self) -> RepDownloaderMiddleware | None:
+        if self._middleware is None:
+            self._middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        return self._middleware
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
         """Return the source that says nofollow for the request; ``None`` if there is none."""

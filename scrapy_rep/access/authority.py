@@ -36,13 +36,13 @@ class Authority(NamedTuple):
 
     @property
     def robots_uri(self) -> str:
-        """The URI of the rules: ``scheme://authority/robots.txt`` (RFC 9309 section 2.3)."""
+        """The URI of the robots.txt: ``scheme://authority/robots.txt`` (RFC 9309 section 2.3)."""
         return f"{self}/robots.txt"
 
     def has_its_rules_at(self, url: str) -> bool:
-        """Return whether a URL of this authority is that of the rules.
+        """Return whether a URL of this authority is the URL of its robots.txt.
 
-        A default port, user information or a fragment makes no other resource of it.
+        A default port, user information or a fragment does not make it another resource.
         """
         before, robots, after = url.partition("/robots.txt")
         if not robots or (after and after[0] != "#"):

@@ -1,6 +1,6 @@
 """``scrapy robots check``: may my crawler fetch these URLs, and by which rule?
 
-What is here besides serves other subcommands, which speak of verdicts in the same words.
+Other subcommands use its functions, so that all of them describe a verdict in the same words.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _flush() -> None:
 
 
 def _silence() -> None:
-    """Have Python flush stdout into nothing when it ends."""
+    """Discard what Python flushes to stdout when it ends."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -136,7 +136,7 @@ def _show(store: Store, options: Namespace) -> Status:
 
 
 def _named(store: Store, urls: Sequence[str]) -> list[StoredEntry]:
-    """Return the entries of the sites of some URLs; say on stderr which there are not."""
+    """Return the entries of the sites of some URLs; say on stderr which are missing."""
     found = []
     for authority in map(authority_named, urls):
         stored = store.find(authority)

@@ -1,1 +1,1 @@
-"""Whether a request may be made: by which rules, for which agent, and in spite of what."""
+"""Whether a request may be made: by which rules, for which agent, and with which overrides."""

@@ -107,7 +107,7 @@ class Gate:
     def _enter_pace(
         self, request: Request, url: str, authority: Authority, cached: CachedRules
     ) -> bool:
-        """Have the host of an allowed request keep its pace; return whether it is allowed."""
+        """Return whether a request is allowed; if so, keep the pace that its rules ask for."""
         try:
             asked = Asked(request, url, authority, self._identity.of(request))
         except ValueError:
@@ -132,7 +132,7 @@ class Gate:
     # --- what the middleware asks
 
     async def check(self, request: Request) -> Request | None:
-        """Let ``request`` pass; return it if it has to come again, because it lacks something.
+        """Let ``request`` pass; return it if it has to come back, because it lacks something.
 
         This awaits nothing if fresh rules are in memory, nor if the request came from the
         scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
@@ -190,7 +190,7 @@ class Gate:
         return None
 
     async def _look_up(self, asked: Asked, trip: Trip) -> CachedRules | None:
-        """Return rules that are not in memory; None if the request has to come again for them."""
+        """Return rules that are not in memory; None if the request has to come back for them."""
         request, _, authority, _ = asked
         found = self._cache.consult(authority, request)
         if not isinstance(found, Miss):
@@ -207,7 +207,7 @@ class Gate:
         return rules if self._withheld.is_open else None
 
     def _note_late(self, authority: Authority, trip: Trip, failure: Failure) -> None:
-        """Have a request be refused when it comes again: its flight was lost, or is too late."""
+        """Mark a request to be refused when it comes back: its flight was lost, or is too late."""
         error = failure.value
         if error is not None and not isinstance(error, (DeadlineError, CancelledError)):
             self._stats.own_fault("The wait for rules", error)
@@ -270,12 +270,12 @@ class Gate:
         self._account.passed(asked, found, judgement, requested)
         return None
 
-    def is_in_place(self, page: object) -> bool:
+    def is_in_place(self, request: object) -> bool:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""
-        return page in self._in_place
+        return request in self._in_place
 
     def _admit(self, asked: Asked, cached: CachedRules) -> Judgement:
-        """Raise why a request may not pass; have the host of an allowed one keep its pace."""
+        """Raise why a request may not pass; otherwise keep the pace that its rules ask for."""
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is not None:
             self._account.refused(asked, cached, judgement, judgement.refusal)
@@ -289,7 +289,7 @@ class Gate:
             self._turns.keep(asked.request, asked.authority, pace, asker)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
-        """Raise that a page asks not to follow its links; no rules are needed for that."""
+        """Refuse a request because its page asks not to follow links; that needs no rules."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
         self._stats.forbidden(request.method, url, verdict, BY_PAGE_DIRECTIVE)

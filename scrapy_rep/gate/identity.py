@@ -52,7 +52,7 @@ def name_of_fetches(crawler: Crawler, tokens: Sequence[str]) -> bytes:
     """Return the User-Agent of robots.txt requests: what Scrapy adds, else the product token.
 
     A site may answer a request without a name with 403, which would mean that it has no rules. So a
-    crawl that goes by no name at all, like a browser that is impersonated, gives Scrapy's.
+    crawl without any name, such as one that impersonates a browser, gives the name of Scrapy.
     """
     name = product_token(tokens[0]) or default_settings.USER_AGENT
     return name_added_by_scrapy(crawler) or name.encode()

@@ -187,7 +187,7 @@ class Judge:
     def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
         """Return the exception for an allowed request that a pace refuses.
 
-        None refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
+        No pace refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
         """
         if pace is None or pace.pace is None:
             return None

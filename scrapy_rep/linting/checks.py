@@ -325,7 +325,7 @@ def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
     said = content_usage(value, ROBOTS_TXT)
     if not said or not said[0].label:
         message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
-        fix = "write train-ai=n, or several parted by commas, in lower case"
+        fix = "write train-ai=n, or several separated by commas, in lower case"
         yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
         return
     for one in said:

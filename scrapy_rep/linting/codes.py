@@ -1,4 +1,4 @@
-"""The codes of findings: what each means, how grave it is, and which text says so.
+"""The codes of findings: what each means, how serious it is, and which text says so.
 
 ``docs/reference/lint-codes.rst`` says more about each code, with an example of what it reports and
 one of what it does not; tests keep that page in step with this table.
@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 Severity = Literal["error", "warning", "information"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "information")
-"""From the gravest to the least.
+"""From the most serious to the least.
 
 Error: crawlers do not do what the file says. Warning: some do not, or the file hardly says what is
 meant. Information: nothing has to be changed.
@@ -38,7 +38,7 @@ class Code(NamedTuple):
 
 
 def at_least(severity: Severity, least: Severity) -> bool:
-    """Return True if ``severity`` is as grave as ``least``, or graver."""
+    """Return True if ``severity`` is as serious as ``least``, or more."""
     return SEVERITIES.index(severity) <= SEVERITIES.index(least)
 
 
@@ -47,7 +47,7 @@ _ALL: Final = (
     Code("agent-digit", "information", _RFC + "2.2.1",
          "The name of a crawler holds a digit."),
     Code("agent-not-a-token", "warning", _RFC + "2.2.1",
-         "The value of a user-agent line is no product token: only its beginning counts."),
+         "The value of a user-agent line is not a product token: only its beginning counts."),
     Code("blank-line-in-group", "information", _RFC + "2.2",
          "A blank line stands within a group."),
     Code("byte-order-mark", "information", _RFC + "2.2",

@@ -1,6 +1,6 @@
 """The rules of each authority, fetched once and kept in memory, for one crawl (RFC 9309 2.4).
 
-A request asks in three steps, each dearer than the one before:
+A request asks in three steps, each more expensive than the one before:
 
 - :meth:`RobotsCache.resident` returns what is in memory and holds now. That is one look-up.
 - :meth:`RobotsCache.consult` decides anew, brings back what was evicted, and asks a store that
@@ -45,8 +45,8 @@ class RulesSignal(Protocol):
     def is_heard(self) -> bool:
         """Whether anything listened when it was last sent, or it was not sent yet."""
 
-    async def send(self, robots: RobotsTxt, page: Any) -> None:
-        """Return when the listeners are done, or too slow. ``page`` is the request that asked."""
+    async def send(self, robots: RobotsTxt, request: Any) -> None:
+        """Return when the listeners are done, or too slow. ``request`` asked for the rules."""
 
 
 class SingleFlight:
@@ -64,8 +64,8 @@ class SingleFlight:
         self.result: CachedRules | None = None
         self.task: Deferred[None] | None = None
 
-    async def wait(self, seconds: float, page: Any) -> CachedRules:
-        """Return the result for the request ``page``.
+    async def wait(self, seconds: float, request: Any) -> CachedRules:
+        """Return the result for a request that waits.
 
         Raises ``DeadlineError`` after ``seconds``, so that a flight that is lost by some fault does
         not hold up a request for ever.
@@ -73,7 +73,7 @@ class SingleFlight:
         if self.result is not None:  # without asyncio a flight may end before it is joined
             return self.result
         waiter: Deferred[CachedRules] = Deferred()
-        self.waiters[waiter] = page
+        self.waiters[waiter] = request
         try:
             return await with_timeout(seconds, waiter)
         finally:
@@ -139,50 +139,49 @@ class RobotsCache:
         """Return what memory holds, whether it is still good or not."""
         return self._resident.get(authority)
 
-    def consult(self, authority: Authority, page: Any) -> CachedRules | Miss:
+    def consult(self, authority: Authority, request: Any) -> CachedRules | Miss:
         """Return what is at hand if policy lets it be used, however old; awaits nothing.
 
-        Begins a refresh in the background where policy asks for one; ``page`` is the request that
-        asks.
+        Begins a refresh in the background where policy asks for one, on behalf of ``request``.
         """
         cached = self._resident.get(authority)
         if cached is None:
-            return self._look_up(authority, page)
+            return self._look_up(authority, request)
         now = self._clock()
         current = standing(cached.entry, now, self._policy)
         if current.decision is Decision.WAIT:
             return Miss(cached.entry, is_resident=True)
         self._resident.move_to_end(authority)
         if current.fetch is Fetch.BACKGROUND:
-            self._flight(authority, page, Miss(cached.entry, is_resident=True))
+            self._flight(authority, request, Miss(cached.entry, is_resident=True))
         known = cached.decision, cached.answer, cached.failure, cached.until
         if known != (current.decision, current.answer, current.failure, current.until):
             cached = self._cached(authority, cached.entry, current, now)
             self._keep(authority, cached)
         return cached
 
-    async def fetch(self, authority: Authority, page: Any, miss: Miss) -> CachedRules:
+    async def fetch(self, authority: Authority, request: Any, miss: Miss) -> CachedRules:
         """Return what a refresh brings, after :meth:`consult` returned ``miss``.
 
         Raises ``DeadlineError`` if no answer comes in the time that all attempts may take.
         """
         self._stats.inc(names.MISS)
-        flight = self._flight(authority, page, miss)
+        flight = self._flight(authority, request, miss)
         try:
             # Flights begin one after another; each may have to wait for those before it.
-            return await flight.wait(self._refresher.longest + 0.1 * len(self._flights), page)
+            return await flight.wait(self._refresher.longest + 0.1 * len(self._flights), request)
         except DeadlineError:
             if self._flights.get(authority) is flight:
                 del self._flights[authority]
             raise
 
-    async def lookup(self, authority: Authority, page: Any) -> CachedRules:
+    async def lookup(self, authority: Authority, request: Any) -> CachedRules:
         """Return the rules of ``authority``, after a refresh if policy asks for one.
 
         Raises ``DeadlineError``, as :meth:`fetch` does.
         """
-        found = self.consult(authority, page)
-        return await self.fetch(authority, page, found) if isinstance(found, Miss) else found
+        found = self.consult(authority, request)
+        return await self.fetch(authority, request, found) if isinstance(found, Miss) else found
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
@@ -233,8 +232,8 @@ class RobotsCache:
     ) -> None:
         """End the refreshes that began before a time of the monotonic clock.
 
-        Requests that still wait for them end because the crawl is closing. ``spare(page)`` says
-        whether the request ``page`` does not: the refresh that it waits for goes on.
+        Requests that still wait for them end because the crawl is closing. ``spare(request)`` says
+        whether a request does not: the refresh that it waits for goes on.
         """
         for authority, flight in list(self._flights.items()):
             if flight.started < started_before and not any(map(spare, flight.waiters.values())):
@@ -243,19 +242,21 @@ class RobotsCache:
                 if flight.task is not None:
                     flight.task.cancel()
 
-    def _flight(self, authority: Authority, page: Any, miss: Miss) -> SingleFlight:
+    def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)
         if flight is None:
             flight = self._flights[authority] = SingleFlight()
             self._started()
-            flight.task = deferred_from_coro(self._run(authority, page, miss, flight))
+            flight.task = deferred_from_coro(self._run(authority, request, miss, flight))
             flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
         return flight
 
-    async def _run(self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight) -> None:
+    async def _run(
+        self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight
+    ) -> None:
         cached = None
         try:
-            cached = await self._refresh(authority, page, miss, flight)
+            cached = await self._refresh(authority, request, miss, flight)
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # a fault of ours is not permission
@@ -272,21 +273,21 @@ class RobotsCache:
             self._landed(authority)
 
     async def _refresh(
-        self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight
+        self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight
     ) -> CachedRules:
         def waiting() -> list[Any]:
             return list(dict.fromkeys([*flight.waiters.values(), *self._withheld(authority)]))
 
-        entry = await self._refresher.refresh(authority, page, miss, waiting=waiting)
+        entry = await self._refresher.refresh(authority, request, miss, waiting=waiting)
         before = self._resident.get(authority)
         now = self._clock()
         cached = self._cached(authority, entry, standing(entry, now, self._policy), now)
         if cached.robots is not None and (before is None or cached.robots is not before.robots):
-            await self._signal.send(cached.robots, page)
+            await self._signal.send(cached.robots, request)
         self._keep(authority, cached)
         return cached
 
-    def _look_up(self, authority: Authority, page: Any) -> CachedRules | Miss:
+    def _look_up(self, authority: Authority, request: Any) -> CachedRules | Miss:
         """Return what was evicted or stored, if neither that nor a listener has to be awaited."""
         if authority in self._flights:
             return Miss()
@@ -305,7 +306,7 @@ class RobotsCache:
         cached.was_evicted = is_evicted
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
-            self._flight(authority, page, Miss(entry, is_resident=True))
+            self._flight(authority, request, Miss(entry, is_resident=True))
         return cached
 
     def _cached(
@@ -334,7 +335,7 @@ class RobotsCache:
         return CachedRules(entry, refused, None, now)
 
     def _keep(self, authority: Authority, cached: CachedRules) -> None:
-        """Keep ``cached`` in memory, in the place of what was there before."""
+        """Keep ``cached`` in memory, in place of what was there before."""
         old = self._resident.pop(authority, None)
         self._octets -= old.size if old else 0
         self._resident[authority] = cached

@@ -66,7 +66,7 @@ class Evicted:
         return self._ask(_HAS, str(authority)) is not None
 
     def put(self, authority: Authority, entry: Entry) -> None:
-        """Keep ``entry`` in the place of what was kept of ``authority``."""
+        """Keep ``entry`` in place of what was kept of ``authority``."""
         if self._closed:
             return
         refusals = {} if entry.refusal is None else {_CRAWLER: entry.refusal}

@@ -81,9 +81,9 @@ _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range")
 _LONGEST_DETAIL = 500
 
 _REFUSED_BEYOND = 8
-"""A body that is longer than so many limits, by its Content-Length, is refused, and not cut.
+"""A body whose Content-Length is more than this many times the limit is refused instead of cut.
 
-A download handler that announces nothing reads as much, too.
+A download handler that does not announce the head of a response reads as much as this, too.
 """
 
 _ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
@@ -101,7 +101,7 @@ _LEAST_AT_ONCE = 64
 _MOST_AT_ONCE = 512
 
 _SHARE = 4
-"""The part of the file descriptors that fetches may take: one of so many."""
+"""Fetches may take one file descriptor in this many."""
 
 
 def most_at_once(concurrent_requests: int) -> int:
@@ -175,7 +175,7 @@ class _Fetch:
     """
 
     authority: Authority
-    page: Request | None
+    page_request: Request | None
     copy: Answer | None
     kept: FetchRecord | None
     uri: str
@@ -222,15 +222,17 @@ class RobotsFetcher:
         self._negotiates = cache(self._is_zyte_api)
 
     async def fetch(
-        self, authority: Authority, page: Request | None, copy: Answer | None
+        self, authority: Authority, page_request: Request | None, copy: Answer | None
     ) -> Outcome:
         """Return the outcome of one fetch of the robots.txt of ``authority``; raise no failure.
 
-        ``page`` is the request that asks, whose proxy is used. ``copy`` is what a conditional
-        request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
+        The proxy of ``page_request``, the request that asks, is used. ``copy`` is what a
+        conditional request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         kept = None if self._archive is None else self._archive.fetch(copy)
-        outcome = await self._attempt(_Fetch(authority, page, copy, kept, authority.robots_uri))
+        outcome = await self._attempt(
+            _Fetch(authority, page_request, copy, kept, authority.robots_uri)
+        )
         return outcome if kept is None else kept.ended(authority, outcome)
 
     async def _attempt(self, fetch: _Fetch) -> Outcome:
@@ -295,19 +297,21 @@ class RobotsFetcher:
 
     def _request(self, fetch: _Fetch, exchange: Exchange) -> Request:
         """Return the request of one hop."""
-        uri, page = fetch.uri, fetch.page
+        uri, page_request = fetch.uri, fetch.page_request
         most = _REFUSED_BEYOND * self._settings.max_size
         meta = {**_META, EXCHANGE: exchange, "download_maxsize": most}
         negotiates = self._negotiates(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
         meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
-        if page is not None:
-            meta.update({key: page.meta[key] for key in TRANSPORT_KEYS if key in page.meta})
-            if "proxy" in meta and PROXY_LOGIN in page.meta:
+        if page_request is not None:
+            meta.update(
+                {key: page_request.meta[key] for key in TRANSPORT_KEYS if key in page_request.meta}
+            )
+            if "proxy" in meta and PROXY_LOGIN in page_request.meta:
                 # A request that is retried has its login no longer in the URL of its proxy.
-                meta[PROXY_LOGIN] = page.meta[PROXY_LOGIN]
-                headers["Proxy-Authorization"] = page.headers.get("Proxy-Authorization")
+                meta[PROXY_LOGIN] = page_request.meta[PROXY_LOGIN]
+                headers["Proxy-Authorization"] = page_request.headers.get("Proxy-Authorization")
         headers["User-Agent"] = self._name()
         if (copy := fetch.validated) is not None:
             headers["If-None-Match"] = copy.etag

@@ -1,13 +1,13 @@
 """What a crawl does while its store fails: one policy for every store.
 
-A store only keeps. How long the crawl waits for it, when it goes on without it, and what the log
-says of that, is decided here:
+A store only keeps entries. This module decides how long the crawl waits for it, when the crawl
+goes on without it, and what the log says about that:
 
 - *A deadline.* A question that a store has not answered within its ``patience`` has failed. So a
   store that hangs holds up no request for longer than that.
 - *A circuit breaker.* After :data:`FAILURES` failures in a row a question is not asked for a
-  while. After each pause one is asked. If that one fails as well, the next pause is twice as long.
-  So a restart or a failover costs a second, and a server that hangs for hours costs two slow
+  while. After each pause it is asked once. If it fails again, the next pause is twice as long. So
+  a restart or a failover costs a second, and a server that hangs for hours costs two slow
   look-ups a minute. A turn is asked for all the same: the requests that need it have to wait, and
   it is the last resort that each worker keeps a pace by itself.
 - *Two lines in the log*: when the store begins to fail, and when it answers again. Of a store that

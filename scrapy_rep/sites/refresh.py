@@ -87,9 +87,9 @@ class Miss(NamedTuple):
 class Refresher:
     """Finds out what is to be known of an authority from now on.
 
-    ``fetch(authority, page, copy)`` returns an outcome within ``timeout`` seconds. ``delays`` are
-    the seconds before further attempts while an authority is unreachable. A delay that is shorter
-    than the ``Retry-After`` of the server is passed over.
+    ``fetch(authority, request, copy)`` returns an outcome within ``timeout`` seconds. ``delays``
+    are the seconds before further attempts while an authority is unreachable. A delay that is
+    shorter than the ``Retry-After`` of the server is passed over.
     """
 
     def __init__(
@@ -117,13 +117,13 @@ class Refresher:
     async def refresh(
         self,
         authority: Authority,
-        page: Any,
+        request: Any,
         miss: Miss,
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
         """Return the newest entry there is, after a round of fetches if one is due.
 
-        ``page`` is the request that asks, ``miss`` what was found without waiting. ``waiting()``
+        ``request`` is the request that asks, ``miss`` what was found without waiting. ``waiting()``
         returns the requests that wait; without any, no further attempt is made. Each attempt goes
         through the proxy of another of them, because the proxy may be what failed.
         """
@@ -131,18 +131,18 @@ class Refresher:
         if lease is None and entry is not None:
             return entry
         if lease is None or lease == NOT_SHARED:
-            return await self._round(authority, page, entry, waiting)
+            return await self._round(authority, request, entry, waiting)
         renew = partial(self._store.renew, authority, lease, LEASE_TERM)
         try:
             with repeated(LEASE_TERM / 3, renew):
-                return await self._round(authority, page, entry, waiting)
+                return await self._round(authority, request, entry, waiting)
         finally:
             self._store.release(authority, lease)
 
     async def _round(
         self,
         authority: Authority,
-        page: Any,
+        request: Any,
         entry: Entry | None,
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
@@ -150,7 +150,7 @@ class Refresher:
         delays = iter(self._delays)
         attempt = 0
         while True:
-            outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
+            outcome = await self._fetch(authority, request, confirmable(entry, self._policy))
             if isinstance(outcome, Unreachable):
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self._clock(), self._policy)
@@ -162,8 +162,8 @@ class Refresher:
                 return learnt
             await sleep(delay)
             attempt += 1
-            pages = [other for other in waiting() if other is not None] or [page]
-            page = pages[attempt % len(pages)]
+            requests = [other for other in waiting() if other is not None] or [request]
+            request = requests[attempt % len(requests)]
 
     async def _acquire(self, authority: Authority, miss: Miss) -> tuple[Entry | None, str | None]:
         """Return what is known, and a lease if this worker is to fetch.

@@ -76,7 +76,7 @@ def open_configured(
 
 @contextmanager
 def naming_the_setting(uri: str) -> Iterator[None]:
-    """Have whatever is wrong with a store raise ``ValueError``, in one line with its setting."""
+    """Raise ``ValueError`` for whatever is wrong with a store, in one line with its setting."""
     try:
         yield
     except ValueError as error:  # its text leaves out what may be a password
@@ -201,7 +201,7 @@ class StoreAdapter:
             return None
 
     def write_through(self, authority: Authority, entry: Entry) -> None:
-        """Have the store merge ``entry`` into what it keeps."""
+        """Tell the store to merge ``entry`` into what it keeps."""
         if self._store is not None:
             self._tell(PUT, self._store.put, authority, entry, self._crawler())
 
@@ -225,7 +225,7 @@ class StoreAdapter:
         return token
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
-        """Have a lease end in ``seconds`` from now."""
+        """Make a lease end in ``seconds`` from now."""
         if self._store is not None:
             self._tell(LEASE, self._store.renew, authority, token, seconds)
 
@@ -252,7 +252,7 @@ class StoreAdapter:
         return found
 
     def _tell(self, question: str, tell: Callable[..., None], *args: Any) -> None:
-        """Have the store do something; if that is a put, note whether it could."""
+        """Tell the store to do something; if that is a put, note whether it succeeded."""
         try:
             tell(*args)
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything

@@ -122,7 +122,7 @@ def _path(uri: str, rest: str, directory: Path) -> Path:
 
 
 def _without_slash(path: str, system: str = sys.platform) -> str:
-    """Return the absolute path of a URI; in Windows, a drive begins it, and not a slash."""
+    """Return the absolute path of a URI; on Windows it begins with a drive, not with a slash."""
     return path[1:] if system == "win32" and re.match("/[A-Za-z]:/", path) else path
 
 

@@ -42,12 +42,12 @@ LONGEST_TURN = 60.0
 """Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
 
 LONGEST_INTERVAL = 86_400.0
-"""Seconds between two requests to a host that a store is believed: more was not written by us."""
+"""The longest interval, in seconds, that is believed if a store has it: no worker writes more."""
 
 RENEWED = 2.0
 """Seconds within which a worker renews a turn that is in use, again and again.
 
-A store that has lost its memory waits for as long before it grants a turn, and for an interval if
+A store that has lost its memory waits for that time before it grants a turn, and for an interval if
 that is longer. Meanwhile a worker whose request is under way takes its turn again.
 """
 
@@ -67,7 +67,7 @@ class Turn(NamedTuple):
 
 
 Change = Callable[[StoredEntry | None], StoredEntry | None]
-"""What is done to all that is kept of an authority; ``None`` is nothing."""
+"""A function from what is kept of an authority to what is kept next; ``None`` is nothing."""
 
 
 class Store(ABC):
@@ -120,7 +120,7 @@ class Store(ABC):
         The lease ends when it is released or after ``seconds``, whichever comes first; the holder
         may renew it. A store that is not shared grants every lease, with the empty token. A worker
         that is granted a lease calls ``get`` before it fetches, because the holder before it may
-        have put meanwhile. One that is not calls ``get`` every now and then, until the entry is
+        have put meanwhile. One that is not calls ``get`` from time to time, until the entry is
         there or the lease is free. The Future is cancelled if nothing waits for it any more; the
         store then releases a lease that it grants. Raises :class:`StoreError`, or the Future does.
         """
@@ -129,7 +129,7 @@ class Store(ABC):
     def renew(  # noqa: B027 (a default)
         self, authority: Authority, token: str, seconds: float
     ) -> None:
-        """Have a lease end in ``seconds`` from now, if ``token`` still holds it.
+        """Make a lease end in ``seconds`` from now, if ``token`` still holds it.
 
         Raises :class:`StoreError`.
         """
@@ -168,7 +168,7 @@ class Store(ABC):
     def renew_turn(  # noqa: B027 (a default)
         self, host: str, token: str, seconds: float
     ) -> None:
-        """Have a turn end in ``seconds`` from now: its request is still under way.
+        """Make a turn end in ``seconds`` from now: its request is still under way.
 
         If the store has lost its memory, ``token`` takes the turn again. Does nothing if another
         worker holds a turn by now, or if this one has ended. Raises :class:`StoreError`.
@@ -247,7 +247,7 @@ class Store(ABC):
     _fault: StoreError | None = None
 
     def _note(self, written: Future[Any]) -> None:
-        """Have the next put or flush raise why what was put could not be written."""
+        """Keep why a put could not be written, for the next put or flush to raise."""
         error = None if written.cancelled() else written.exception()
         if isinstance(error, StoreError):
             self._fault = error

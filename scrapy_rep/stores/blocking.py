@@ -54,7 +54,7 @@ class BlockingStore(Store):
 
     @abstractmethod
     def write(self, key: str, data: bytes) -> None:
-        """Keep ``data`` under ``key``, in the place of what was kept there.
+        """Keep ``data`` under ``key``, in place of what was kept there.
 
         It is empty if nothing is to be kept.
         """

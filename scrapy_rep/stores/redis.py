@@ -276,7 +276,7 @@ class RedisStore(Store):
                 client.close()
 
     def flush(self) -> None:
-        """Return once the server has all that was put. Raises ``StoreError`` if it has not."""
+        """Return once the server has all that was put. Raises ``StoreError`` if that fails."""
         if not self._lanes.idle(LIST_PATIENCE):
             raise StoreError("the Redis server does not take what was put")
         self._raise_fault()

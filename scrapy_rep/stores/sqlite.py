@@ -232,7 +232,7 @@ class SqliteStore(Store):
         self._writer.tell(run)
 
     def _tell_turn(self, change: Callable[..., None], host: str, *args: object) -> None:
-        """Queue a change of a turn, which goes by the time of now. Raises ``StoreError``."""
+        """Queue a change of a turn, dated now. Raises ``StoreError``."""
         self._check()
         key, now = self._prefix + host, self._turn_clock()
         self._writer.tell(lambda db: change(db, key, *args, now), hurry=True)

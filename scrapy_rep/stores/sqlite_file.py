@@ -1,7 +1,7 @@
 """The SQLite file of :mod:`scrapy_rep.stores.sqlite`: whose it is, how it is opened and mended.
 
 One connection reads and one writes. If a file of ours turns out to be damaged, it is renamed to
-``NAME.corrupt``, in the place of one that was renamed before, and a new one is made. If the file
+``NAME.corrupt``, in place of one that was renamed before, and a new one is made. If the file
 was deleted or replaced, the file that now has the name is opened. Each of these is logged in one
 warning. An error of the operating system (a full disk, a directory without write permission) is
 raised as a :class:`StoreError`.

@@ -41,10 +41,10 @@ DROPPED_TOGETHER = 8
 """Rows that are dropped before the space in use is looked at again."""
 
 _MICROSECONDS, _LATEST = 1e6, float(1 << 62)
-"""Microseconds of a second, and the last one that is told from those after it."""
+"""Microseconds in a second, and the latest time, in microseconds, that a row is numbered by."""
 
 _LAST = "\U0010ffff"
-"""Sorts behind every character of an authority."""
+"""Sorts after every character of an authority."""
 
 _READ = "SELECT octets FROM entries WHERE key = ?"
 _SCAN = "SELECT key, octets FROM entries WHERE key >= ? AND key <= ? ORDER BY key"
@@ -109,7 +109,7 @@ def lease(db: sqlite3.Connection, key: str, seconds: float, now: float) -> str |
 
 
 def renew(db: sqlite3.Connection, key: str, token: str, until: float) -> None:
-    """Have a lease end at ``until``, if ``token`` still holds it."""
+    """Make a lease end at ``until``, if ``token`` still holds it."""
     db.execute(_RENEW, (until, key, token))
 
 

@@ -34,10 +34,10 @@ class Item(NamedTuple):
 
 
 class ReadyQueue:
-    """The most urgent request first. Downloader slots take turns at requests of one priority."""
+    """The most urgent request first. Downloader slots alternate among requests of one priority."""
 
     def __init__(self) -> None:
-        # A heap for each slot; the slot that has waited longest for its turn comes first.
+        # A heap for each slot; the slot that has waited longest comes first.
         self._of_slot: dict[str, list[Item]] = {}
 
     def __bool__(self) -> bool:

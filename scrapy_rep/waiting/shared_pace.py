@@ -2,13 +2,13 @@
 
 A turn is the right to make one request to a host, which the store grants to one worker at a time,
 an interval after the last one has ended. :class:`~scrapy_rep.waiting.turns.Turns` asks here
-before a request of a paced host is let go. A turn goes through these states:
+before it lets a request to a paced host go. A turn goes through these states:
 
-- *asked for*: the pass found a request that lacks nothing but the turn. If the store refuses it, it
-  says how long to wait, and the host is not due before that. Nothing polls: if another worker holds
-  the turn, the next one can begin an interval from now at the earliest, and by then that worker has
+- *asked for*: a request lacks nothing but the turn. If the store refuses it, the store says how
+  long to wait, and the host is not due before that. Nothing polls: if another worker holds the
+  turn, the next one can begin an interval from now at the earliest, and by then that worker has
   ended its turn, or another interval passes.
-- *held*: the store has granted it. The next pass lets a request go. If none has gone within
+- *held*: the store has granted it, and the next request may go. If none has gone within
   :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
 - *in use*: a request of the host is under way. The turn is renewed at each :data:`BEAT` until the
   request has ended; then the interval begins, by the clock of the store. A worker that dies renews
@@ -22,15 +22,15 @@ when the wait is over, and not a round trip later.
 
 **Failures.** A question whose answer is lost is asked again with the same token, because the turn
 may have been granted. When the store begins to fail, other workers may hold turns. After a lease
-those have lapsed, and each worker goes on by itself, at its own pace, but for every request it asks
-first: an outage is over when it is over. When the store answers again, it does
-not know which requests were made meanwhile, so each host is left alone for an interval. Of a store
-that is spread over several servers, such as a Redis Cluster, only a part may fail: then the same is
-done for each host that is kept there.
+those have lapsed, and each worker goes on by itself, at its own pace. It still asks the store
+before each request, so that it notices the end of an outage at once. When the store answers again,
+it does not know which requests were made meanwhile, so each host is left alone for an interval. A
+store may be spread over several servers, such as a Redis Cluster, and only one of them may fail.
+Then the same is done for each host whose turns that server keeps.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
-given back unless there is half of it left. A request that was let go just before the process was
-stopped is made when it goes on: that one cannot be helped.
+given back unless half of its time is left. A request that was let go just before the process was
+stopped is made when the process goes on; nothing can prevent that.
 """
 
 from __future__ import annotations
@@ -56,29 +56,29 @@ if TYPE_CHECKING:
     from scrapy_rep.waiting.hosts import PacedHost
 
 LEASE = 10.0
-"""Seconds for which a turn is taken and renewed: so long a worker that died holds up the others."""
+"""Seconds for which a turn is taken or renewed. A dead worker holds up the others that long."""
 
 BEAT = 1.0
 """Seconds between two looks at the turns that are held; those in use are renewed.
 
-It has to be well below the 2 s for which a store waits that has lost its memory.
+It has to be well below the 2 s that a store waits after it has lost its memory.
 """
 
 UNUSED = 1.0
-"""Seconds for which a turn is held although no request goes, as no place is free for one."""
+"""Seconds for which a turn is held while no request uses it, for lack of a free place."""
 
 RETRY = 1.0
 """Seconds after which a store that failed is asked again.
 
-With the second for which it may answer, a store that works for a second and a half at a time is
-found at work.
+An answer may take another second, so a store that works for a second and a half at a time is
+noticed.
 """
 
 SOONEST, LATEST = 0.01, 60.0
-"""Seconds after which a store that refuses a turn is asked again, whatever wait it names."""
+"""Bounds, in seconds, for the wait that a store names when it refuses a turn."""
 
 SPREAD, MOST_SPREAD = 0.02, 0.1
-"""The part of an interval, and the seconds, by which a worker asks later than it could at most."""
+"""The most by which a worker asks later than it could: a part of the interval, and seconds."""
 
 
 class SharedTurns(Protocol):
@@ -90,7 +90,7 @@ class SharedTurns(Protocol):
         """Return ``token`` if it has a turn, or ``None`` and for how many seconds to wait."""
 
     def renew(self, host: str, token: str, seconds: float) -> None:
-        """Have a turn end in ``seconds`` from now, even if the store has forgotten it."""
+        """Make a turn end in ``seconds`` from now, even if the store has forgotten it."""
 
     def end(self, host: str, token: str, interval: float) -> None:
         """Say that a request has ended; ``token`` is empty if it was made without a turn."""
@@ -114,20 +114,20 @@ class _Held:
 class SharedPace:
     """Takes turns for the hosts of a crawl. All times are by the monotonic clock.
 
-    ``open_host(name)`` is called when more is known of a host that waits for its turn, and
-    ``fail(error)`` after a fault with which no pace can be kept.
+    ``offer(name)`` is called when the store has answered for a host that waits for its turn, and
+    ``fail(error)`` after a fault that makes it impossible to keep a pace.
     """
 
     def __init__(
         self,
         turns: SharedTurns,
         stats: RepStats,
-        open_host: Callable[[str], None],
+        offer: Callable[[str], None],
         fail: Callable[[Exception], None],
     ):
         self._turns = turns
         self._stats = stats
-        self._open_host = open_host
+        self._offer = offer
         self._fail = fail
         self._held: dict[str, _Held] = {}
         self._asking: dict[str, Deferred[None]] = {}
@@ -189,8 +189,8 @@ class SharedPace:
         self._held.clear()
 
     async def _ask(self, host: PacedHost) -> None:
-        """Ask the store for a turn; have the host looked at again when it has answered."""
-        await sleep(0.0)  # the pass that asks has to end first
+        """Ask the store for a turn; offer the turns of the host again when it has answered."""
+        await sleep(0.0)  # the caller, which may be serving this host, has to end first
         asked = monotonic()
         token = self._unanswered.pop(host.name, "") or token_hex(8)
         try:
@@ -205,7 +205,7 @@ class SharedPace:
         finally:
             self._asking.pop(host.name, None)
             if not self._closed:
-                self._open_host(host.name)
+                self._offer(host.name)
 
     def _answered(self, turn: _Held, wait: float) -> None:
         """Use a turn that was granted, or wait until one can be."""
@@ -226,7 +226,7 @@ class SharedPace:
             self._hold(turn)
 
     def _asked_in_vain(self, failure: Failure) -> None:
-        """Something is wrong here, unless the crawl closes and all is cancelled."""
+        """Report a fault of this module. A cancellation when the crawl closes is not one."""
         if not self._closed:
             self._fail(RuntimeError(f"asking for turns failed: {failure.getErrorMessage()}"))
 
@@ -242,7 +242,7 @@ class SharedPace:
             self._tell(self._turns.cancel, held.host.name, held.token)
 
     def _wait(self, host: PacedHost, until: float) -> None:
-        """Have a host not be due before ``until``, and a moment longer."""
+        """Let no request to a host start before ``until``, and a moment longer."""
         known = max(host.interval, until - monotonic())  # another worker may know a longer one
         spread = min(SPREAD * known, MOST_SPREAD)
         host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)

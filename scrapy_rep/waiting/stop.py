@@ -16,7 +16,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.waiting.trips import to_come_again
+from scrapy_rep.waiting.trips import to_come_back
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -105,7 +105,7 @@ def put_back(
 
 def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepStats) -> bool:
     try:
-        return enqueue(to_come_again(request))
+        return enqueue(to_come_back(request))
     except Exception as error:  # noqa: BLE001  # a custom scheduler may raise anything
         stats.own_fault("Giving a request back to the scheduler", error)
         return False

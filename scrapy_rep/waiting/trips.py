@@ -1,8 +1,8 @@
 """What is known of each request on its way from the scheduler to the downloader.
 
-It is kept beside the request and not in its meta, because meta is copied: a mark there would make
-of each copy what the request is. There is one mark, of requests that come again by way of a
-scheduler that is not ours, or in another run. It is removed as soon as they come.
+It is kept beside the request and not in its meta, because meta is copied: a mark there would apply
+to each copy as well. There is one exception: requests that come back through a scheduler that is
+not ours, or in another run, are marked. The mark is removed as soon as they come.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 _AGAIN: Final = "_scrapy_rep_again"
-"""The meta key of a request that comes again. Its value is ``dont_filter`` as it was."""
+"""The meta key of a request that comes back. Its value is ``dont_filter`` as it was."""
 
 
-def to_come_again(request: Request) -> Request:
-    """Return a request that no filter of duplicates drops when it comes again."""
+def to_come_back(request: Request) -> Request:
+    """Return a request that no filter of duplicates drops when it comes back."""
     request.meta[_AGAIN] = request.dont_filter
     request.dont_filter = True
     return request
 
 
 def restored(request: Request) -> Request:
-    """Return a request that has come again as it was before."""
+    """Return a request, without its mark if it has come back: ``dont_filter`` is as it was."""
     if _AGAIN in request.meta:
         request.dont_filter = bool(request.meta.pop(_AGAIN))
     return request
@@ -63,7 +63,7 @@ class Trip:
     has_waited: bool = False
     """It was withheld, and that is counted."""
     is_late: bool = False
-    """Its rules did not come in time, so that the gate refuses it when it comes again."""
+    """Its rules did not come in time, so that the gate refuses it when it comes back."""
     comes_for_turn: bool = False
     """It was returned when its turn came, and its passage through the gate is counted."""
     is_beyond_limits: bool = False

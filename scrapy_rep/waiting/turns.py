@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy_rep.waiting.trips import Trip, Trips
 
 _MOST_ENDS: Final = 10_000
-"""Hosts of which the end of the last request is remembered, should they begin to ask for a pace."""
+"""Hosts whose last end of a request is remembered, in case they begin to ask for a pace."""
 
 _MOST_HOSTS: Final = 10_000
 """Hosts whose pace is remembered; beyond that, the least recently used one is forgotten."""
@@ -69,10 +69,10 @@ class Waiters(Protocol):
     """What is known of each request."""
 
     def make_ready(self, items: Iterable[Item]) -> None:
-        """Have withheld requests be handed out."""
+        """Queue withheld requests to be handed out."""
 
     def give_back(self, request: Request) -> Request:
-        """Return a request that comes again."""
+        """Return a request that comes back."""
 
     def has_left(self) -> None:
         """Note that a download has ended."""
@@ -104,11 +104,13 @@ class Turns:
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace."""
-        told = self.offer, self._distrust
-        self._shared = None if shared is None else SharedPace(shared, stats, *told)
+        self._shared = None
+        if shared is not None:
+            self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
         self._ended: dict[str, float] = {}
+        """When the last request to a host ended, for hosts that ask for no pace."""
         self.occupied: dict[str, PacedHost] = {}
-        """Those of which requests are under way, or on their way there."""
+        """Those with requests that are under way, have the next turn, or wait at the last step."""
         self._numbers = count()
         self._fault: Exception | None = None
         self._is_early = False
@@ -122,8 +124,9 @@ class Turns:
         """Note that turns are taken before the last step, because that is not enabled.
 
         A middleware may then download something of the same host for a request that has its turn.
-        So the host is busy only when the request has reached the downloader, or the one would wait
-        for the other; and the interval begins with the turn.
+        If the host were busy by then, that download and the request would wait for each other. So
+        the host is busy only when the request has reached the downloader, and the interval begins
+        with the turn.
         """
         self._is_early = True
         connect = self._crawler.signals.connect
@@ -139,7 +142,7 @@ class Turns:
         pace: RequestedPace | None,
         agent: tuple[str, ...],
     ) -> None:
-        """Have the host of a request keep a pace that was asked of ``agent``; None for none."""
+        """Keep a pace that was asked of ``agent`` at the host of a request; None for no pace."""
         asker = authority, agent
         host = self.hosts.get(authority.host)
         if pace is None:
@@ -219,7 +222,7 @@ class Turns:
         return items
 
     def look(self) -> None:
-        """Let go what the downloader no longer has."""
+        """End the requests that the downloader no longer has, and free the turns of lost ones."""
         active = self._scrapy.active
         for name, host in list(self.occupied.items()):
             if host.coming is not None and self._is_gone(host, host.coming):
@@ -256,10 +259,10 @@ class Turns:
         return self._wait(host, request, trip)
 
     async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
-        """Return when it is the turn of a request; return the request if it has to come again."""
+        """Wait until it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
-        # Without the scheduler, those before it may wait for its place, or for that of a page which
-        # waits for it.
+        # Without the scheduler, requests before this one may wait for its place in the downloader,
+        # or for the place of a page that waits for this one.
         trip.is_beyond_limits = not self._waiters.is_open and self._scrapy.is_over_full
         goes_first = trip.comes_for_turn or trip.is_beyond_limits
         rank = NEVER if goes_first else -request.priority
@@ -283,8 +286,8 @@ class Turns:
             host.arrived = sorted(each for each in host.arrived if each[2] is not request)
         return self._waiters.give_back(request)
 
-    def give_up(self) -> None:
-        """Have the requests of the scheduler that wait here go back to it: the crawl closes."""
+    def return_all(self) -> None:
+        """Return the requests of the scheduler that wait here to it: the crawl is closing."""
         for host in list(self.occupied.values()):
             for _, _, request, turn in list(host.arrived):
                 if self._trips[request].is_scheduled and not turn.called:
@@ -303,7 +306,7 @@ class Turns:
     # --- turns begin and end
 
     def _grant(self, host: PacedHost, request: Request) -> None:
-        """Have a host be busy with a request from now on."""
+        """Give a request its turn: its host is busy from now on."""
         if host.held_up_at is not None:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
@@ -400,19 +403,19 @@ class Turns:
             host.timer = None
 
     def offer(self, name: str) -> None:
-        """Grant a turn of a host, or have the scheduler hand out its next request, if it is due."""
+        """Grant a turn of a host, or make its next withheld request ready, if the host is due."""
         try:
             host = self.hosts.get(name)
             if host is not None:
                 self._stop_timer(host)
                 if not host.asks:
-                    self._let_go(host)
+                    self._stop_withholding(host)
                 self._serve(host)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
             self._distrust(error)
 
-    def _let_go(self, host: PacedHost) -> None:
-        """Have all requests of the scheduler to a host go on."""
+    def _stop_withholding(self, host: PacedHost) -> None:
+        """Make all withheld requests to a host ready."""
         # The one that has the next turn is ready already.
         self._waiters.make_ready([each for each in host.withheld if each[2] is not host.coming])
         host.withheld = []
@@ -420,7 +423,7 @@ class Turns:
     def _serve(self, host: PacedHost) -> None:
         while host.arrived and self._has_room(host):
             _, _, request, turn = host.arrived[0]
-            is_returned = not self._waiters.is_open and self._has_to_come_again(request)
+            is_returned = not self._waiters.is_open and self._has_to_come_back(request)
             if is_returned and host.coming is not None:
                 break
             heappop(host.arrived)
@@ -444,7 +447,7 @@ class Turns:
             self._shared.settle(monotonic())  # gives back a turn that nothing will use
 
     def _offer_next(self, host: PacedHost) -> None:
-        """Have the scheduler hand out the next request to a host."""
+        """Make the next request to a host ready, and reserve its turn."""
         items = host.withheld
         request = items[0].request
         trip = self._trips[request]
@@ -454,18 +457,18 @@ class Turns:
         self.occupied[host.name] = host
         heappop(items)
 
-    def _has_to_come_again(self, request: Request) -> bool:
-        """Return whether a request would be one too many, if it were sent from where it waits.
+    def _has_to_come_back(self, request: Request) -> bool:
+        """Return whether a request would exceed the limits of the engine if it were sent now.
 
         It was lent a place while it waited. The engine sends it when there is room, and a direct
-        download comes again at once. This happens once to a request: a middleware in front of the
+        download comes back at once. This happens once to a request: a middleware in front of the
         gate may have downloaded something of the same host each time, and take its turns.
         """
         trip = self._trips[request]
         return self._scrapy.is_full and not (trip.comes_for_turn or trip.is_beyond_limits)
 
     def _return(self, host: PacedHost, request: Request) -> None:
-        """Keep the turn of a host for a request that is about to come again."""
+        """Keep the turn of a host for a request that is about to come back."""
         self._trips[request].comes_for_turn = True
         host.coming, host.claim_until = request, monotonic() + _UNCLAIMED
         self.occupied[host.name] = host
@@ -479,4 +482,4 @@ class Turns:
             for _, _, _, turn in host.arrived:
                 if not turn.called:
                     turn.errback(error)
-            self._let_go(host)
+            self._stop_withholding(host)

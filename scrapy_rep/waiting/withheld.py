@@ -37,7 +37,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.waiting.ready import Item, ReadyQueue, Slots, slot_of
 from scrapy_rep.waiting.stop import put_back
-from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_again
+from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_back
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from scrapy_rep.waiting.turns import Turns
 
 MOST: Final = 1_000
-"""How many requests are withheld at most. While so many are, the base is not asked for more."""
+"""The most requests that are withheld. At this number, the base is not asked for more."""
 
 MOST_OF_A_SLOT: Final = 100
-"""How many requests of a downloader slot are withheld before its queue passes over that slot.
+"""The number of withheld requests of a downloader slot at which its queue passes over the slot.
 
 With fewer, a silent port would hold up the other ports of its host: they share a slot.
 """
@@ -60,13 +60,13 @@ MOST_AT_ONCE: Final = 50
 """How many requests one call looks at before it lets the event loop go on."""
 
 _SHARE: Final = 4
-"""Over a scheduler that is not Scrapy's, at most so many times CONCURRENT_REQUESTS are withheld.
+"""Over a scheduler that is not Scrapy's, at most this many times CONCURRENT_REQUESTS are withheld.
 
 There each request may be a round trip, and a worker that is killed loses what it withholds.
 """
 
 Lack = Authority | str
-"""What a request lacks: the rules of an authority, or its turn at the host of a name."""
+"""What a request lacks: the rules of an authority, or its turn at a host, given by its name."""
 
 
 class Readiness(Protocol):
@@ -109,20 +109,30 @@ class Withheld:
         self.trips = Trips()
         """What is known of the requests of the crawl."""
         self.is_open = False
-        """Whether a scheduler asks here, to which what lacks something can go back."""
+        """Whether a scheduler uses this object, so that a request can be returned to it.
+
+        It is False before the scheduler is opened, after it is closed, and after a fault here.
+        """
         self.count = 0
         """How many requests are withheld."""
         self.full_slots: set[str] = set()
-        """The downloader slots of which so many are withheld that they are passed over."""
+        """The downloader slots that are passed over: they have reached :data:`MOST_OF_A_SLOT`."""
         self._first: dict[Authority, Request] = {}
+        """The request that was handed out to ask for the rules of each authority."""
         self._for_rules: dict[Authority, list[Item]] = {}
         self._ready = ReadyQueue()
         self._of_slot: Counter[str] = Counter()
+        """How many requests of each downloader slot are withheld."""
         self._held_back: set[Request] = set()
+        """Requests of the base that are ready, but whose slot is crowded."""
         self._in_base = 0
+        """How many requests the base has, as far as they came this way."""
         self._urgent: int | None = None
+        """The highest priority that the base got while requests were withheld, or None."""
         self._in_hand: Request | None = None
-        self._let_go: deque[Request] = deque()
+        """The request that a call is about; a fault in that call must not lose it."""
+        self._after_fault: deque[Request] = deque()
+        """The requests that were withheld when a fault ended the withholding."""
         settings = crawler.settings
         self._slots = Slots(settings, scrapy, self.trips)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
@@ -134,20 +144,23 @@ class Withheld:
         """Whether what the scheduler has at a stop is there in the next run."""
         self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
 
-    def ask(self, gate: Readiness, turns: Turns) -> None:
-        """Ask these what requests lack; from now on the scheduler of the crawl may ask here."""
+    def connect(self, gate: Readiness, turns: Turns) -> None:
+        """Set the gate and the turns, which say what a request lacks.
+
+        From now on :func:`withheld_of` finds this object, so the scheduler can use it.
+        """
         self._gate = gate
         self._turns = turns
         _OF_CRAWL[self._crawler] = ref(self)
 
     def open(self) -> None:
-        """Note that a scheduler asks here from now on."""
+        """Note that a scheduler uses this object from now on."""
         self.is_open = True
 
     # --- what the gate and the turns call
 
     def take_over(self, request: Request) -> Trip:
-        """Return the trip of a request that is at the gate. One hand-out has one answer."""
+        """Return the trip of a request at the gate, which no longer counts as handed out."""
         trip = self.trips.get(request)
         if trip is None:
             trip = self.trips.begin(request)
@@ -168,7 +181,7 @@ class Withheld:
             self._give_up(error)
 
     def landed(self, authority: Authority) -> None:
-        """Have the requests go on that wait for the rules of an authority."""
+        """Make the requests ready that wait for the rules of an authority."""
         try:
             if authority not in self._first:
                 self.make_ready(self._for_rules.get(authority, ()))
@@ -177,7 +190,7 @@ class Withheld:
             self._give_up(error)
 
     def give_back(self, request: Request) -> Request:
-        """Return a request that comes again: it lacks something, or has waited in place.
+        """Return a request that comes back: it lacks something, or has waited in place.
 
         Without a scheduler that withholds it, the engine sends it within its limits, or at once if
         it is a direct download.
@@ -185,7 +198,7 @@ class Withheld:
         if self.is_open:
             self.trips[request].is_returned = True
         else:
-            to_come_again(request)
+            to_come_back(request)
         return request
 
     def waiting_for(self, authority: Authority) -> list[Request]:
@@ -193,7 +206,7 @@ class Withheld:
         return [item.request for item in self._for_rules.get(authority, ())]
 
     def make_ready(self, items: Iterable[Item]) -> None:
-        """Have withheld requests be handed out before what the base has."""
+        """Queue withheld requests to be handed out before those of the base."""
         items = list(items)
         try:
             for item in items:
@@ -215,7 +228,7 @@ class Withheld:
 
     @property
     def holds_back_start(self) -> bool:
-        """Whether so much waits here and in the base that ``start()`` of a spider should wait."""
+        """Whether ``start()`` of a spider should wait, because enough requests wait already."""
         many = self.count > 0 and self.count + self._in_base >= self._most
         return many and not self.is_closing
 
@@ -224,7 +237,7 @@ class Withheld:
     @property
     def has_requests(self) -> bool:
         """Whether there are requests that the base does not have."""
-        return self.count > 0 or bool(self._let_go)
+        return self.count > 0 or bool(self._after_fault)
 
     def enqueue(self, request: Request, enqueue: Callable[[Request], bool]) -> bool:
         """Withhold a request that the gate returned; hand any other one to the base."""
@@ -248,8 +261,8 @@ class Withheld:
         return is_kept
 
     def _take_back(self, request: Request) -> None:
-        if not self.is_open:  # the withholding was given up since
-            self._let_go.append(request)
+        if not self.is_open:  # a fault has ended the withholding since
+            self._after_fault.append(request)
             return
         # What it lacked may be there already, so that it is asked about once more.
         self._count_wait(self.trips[request])
@@ -258,7 +271,7 @@ class Withheld:
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the request that is handed out next; None if none is ready."""
         if not self.is_open:
-            request = self._let_go.popleft() if self._let_go else pop()
+            request = self._after_fault.popleft() if self._after_fault else pop()
             return None if request is None else restored(request)
         try:
             if self._first:
@@ -277,7 +290,7 @@ class Withheld:
         return request
 
     def _look(self) -> None:
-        """Have the requests go on that wait for one that the downloader no longer has."""
+        """Forget first requests that the downloader no longer has, so that others stop waiting."""
         active = self._scrapy.active
         for authority, request in list(self._first.items()):
             if request not in active:
@@ -309,7 +322,7 @@ class Withheld:
         if self._in_hand is not None and self._in_hand not in requests:
             requests.append(self._in_hand)
         self._in_hand = None
-        self._let_go.extend(requests)
+        self._after_fault.extend(requests)
         self._stats.own_fault("The withholding of requests", error)
         self._scrapy.wake()
 
@@ -364,7 +377,7 @@ class Withheld:
         return may_be and self.count < self._most
 
     def _make_urgent_ready(self, pop: Callable[[], Request | None], ready: Item) -> None:
-        """Have the next request of the base be ready, too. If it is not urgent, no other is."""
+        """Make the next request of the base ready, too. If it is not urgent, no other one is."""
         request = self._pop(pop)
         if request is None or request.priority <= ready.request.priority:
             self._urgent = None
