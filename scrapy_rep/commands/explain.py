@@ -78,7 +78,8 @@ def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Expl
     text = robots.text().encode("latin-1").decode("utf-8", "backslashreplace")
     matched = robots.matching(url, agent)[:_MOST_MATCHES]
     groups = agent_lines(robots.group(robots.tokens_of(agent)))
-    return Explanation(verdict, matched, groups, others, text.split("\n")[1:])
+    lines = text.removesuffix("\n").split("\n")[1:]
+    return Explanation(verdict, matched, groups, others, lines)
 
 
 def _parse(body: bytes, profile: str) -> RobotsTxt:

@@ -41,6 +41,13 @@ class TestExplain:
             "disallowed: Disallow: /private (line 2, group *)",
         ]
 
+    @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+    def test_nothing_follows_the_last_line(self, robots_txt: Path, end: str) -> None:
+        """Three dots stand for lines that are left out, not for the end of the last one."""
+        robots_txt.write_bytes(b"User-agent: *\nDisallow: /a" + end.encode())
+        out = robots("explain", "--robots-txt", robots_txt, "https://e.invalid/a").out
+        assert out.endswith("\n  >    2  Disallow: /a  (decides)\n")
+
     def test_only_the_groups_that_count_are_shown(self, robots_txt: Path) -> None:
         """However many others there are."""
         others = "".join(f"User-agent: bot{n}\nDisallow: /x{n}\n\n" for n in range(60))
