@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause
@@ -19,9 +19,28 @@ if TYPE_CHECKING:
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
+
+
+class Recorder(Protocol):
+    """Records decisions. A request that would pass is refused if one of these methods raises."""
+
+    def passed(
+        self, asked: Asked, cached: CachedRules, verdict: Verdict | None, requested: str | None
+    ) -> None:
+        """Record a request that goes on, or the response to ``requested``, if that is given."""
+
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Record a request for the rules themselves."""
+
+    def bypassed(self, request: Request, agent: tuple[str, ...]) -> None:
+        """Record a request that does not obey robots.txt."""
+
+    def refused(
+        self, request: Request, agent: tuple[str, ...], error: Exception, final_url: str
+    ) -> None:
+        """Record what a request ended in, or the response whose final URL is given."""
 
 
 class Account:
@@ -35,7 +54,7 @@ class Account:
         identity: Identity,
         stats: RepStats,
         overrides: AppliedOverrides | None = None,
-        recorder: DecisionRecorder | None = None,
+        recorder: Recorder | None = None,
     ):
         self._identity = identity
         self._stats = stats
