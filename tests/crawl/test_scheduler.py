@@ -362,11 +362,25 @@ async def test_a_base_that_fails_once_goes_on_withholding(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its error is the engine's to handle; it is not one of what withholds."""
+    raised: list[str] = []
+
+    class WatchedScheduler(Withholding, FailingScheduler):
+        """Notes what the engine is to handle."""
+
+        def next_request(self) -> Request | None:
+            """The next one, or an error."""
+            try:
+                return super().next_request()
+            except Exception as error:
+                raised.append(str(error))
+                raise
+
     monkeypatch.setattr("scrapy.core.engine.ExecutionEngine._SLOT_HEARTBEAT_INTERVAL", 0.2)
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(3)]
-    result = await crawl(settings=obey(SCHEDULER=FailingScheduler), plans=plans)
+    result = await crawl(settings=obey(SCHEDULER=WatchedScheduler), plans=plans)
     assert sorted(result.downloaded) == plans
+    assert raised == ["the queue is away"]
     assert not result.lines("withholding of requests failed")
 
 
