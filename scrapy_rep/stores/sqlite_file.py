@@ -262,8 +262,8 @@ class File:
                 with suppress(FileNotFoundError):  # another process took this one for killed
                     mending.rmdir()
         except OSError as error:
-            self._obstacle = f"cannot set the damaged file aside: {error.strerror}"
-            raise self._shut() from None
+            why = f"cannot set the damaged file aside: {error.strerror}"
+            raise StoreError(why) from None
         aside = f"{self.path.name}.corrupt"
         logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside)
 
