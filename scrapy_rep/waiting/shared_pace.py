@@ -24,9 +24,10 @@ when the wait is over, and not a round trip later.
 may have been granted. When the store begins to fail, other workers may hold turns. After a lease
 those have lapsed, and each worker goes on by itself, at its own pace, but for every request it asks
 first: an outage is over when it is over. When the store answers again, it does
-not know which requests were made meanwhile, so each host is left alone for an interval. Of a store
-that is spread over several servers, such as a Redis Cluster, only a part may fail: then the same is
-done for each host that is kept there.
+not know which requests were made meanwhile, so each host is left alone for an interval, and for
+:data:`SETTLED` at least, as other workers may hear later that it is back. Of a store that is spread
+over several servers, such as a Redis Cluster, only a part may fail: then the same is done for each
+host that is kept there.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
 given back unless there is half of it left. A request that was let go just before the process was
@@ -72,6 +73,13 @@ RETRY = 1.0
 
 With the second for which it may answer, a store that works for a second and a half at a time is
 found at work.
+"""
+
+SETTLED = 2.0
+"""Seconds for which hosts are left alone at least when a store is back.
+
+A worker that asked it just before hears that it fails a second later, and a second after that may
+still make a request.
 """
 
 SOONEST, LATEST = 0.01, 60.0
@@ -215,7 +223,7 @@ class SharedPace:
             self._is_alone = False
             self._back_at = now
         self._failing_since = host.failing_since = None
-        known_at = (now if is_back else self._back_at) + host.interval
+        known_at = (now if is_back else self._back_at) + max(host.interval, SETTLED)
         if not turn.token:
             wait = min(wait, LATEST) if wait > 0 else 0.0  # a store may say anything, such as NaN
             self._wait(host, max(turn.since + wait, now + SOONEST, known_at))
