@@ -115,7 +115,7 @@ def _no_store(uri: str, scheme: str) -> ValueError:
 
 
 def _path(uri: str, rest: str, directory: Path) -> Path:
-    if not any(mark in rest for mark in "?#"):
+    if not any(mark in rest for mark in ("?", "#", "%00", "\0")):
         if rest.startswith("///") and not rest.endswith("/"):
             return Path(_without_slash(unquote(rest[2:])))
         if "/" not in rest:
