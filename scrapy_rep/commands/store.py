@@ -54,8 +54,8 @@ def run(project: Project, options: Namespace) -> Status:
 def _configured_store(project: Project, *, create: bool) -> Iterator[Store]:
     """Open the store of the project, and close it at the end; raise ``EndingError``.
 
-    The file is made only if ``create`` is True. Otherwise a mistyped path would be answered by an
-    empty store.
+    The file is made, or made anew, only if ``create`` is True. Otherwise a mistyped path and a
+    damaged file would be answered by an empty store.
     """
     crawler: Any = Crawler(Spider, project.settings.copy())  # type: ignore[arg-type]
     try:

@@ -50,7 +50,9 @@ def open_store(
     build: Callable[[type[Any]], Any] = lambda cls: cls(),
     create: bool = True,
 ) -> Store:
-    """Return the store that ``uri`` names, opened; its file is made unless ``create`` is False.
+    """Return the store that ``uri`` names, opened.
+
+    Unless ``create`` is False, its file is made if it is missing, and made anew if it is damaged.
 
     - ``sqlite:`` or ``sqlite:NAME``, a file in ``directory``, and ``sqlite:///PATH``, of at most
       ``disk_limit`` octets;
@@ -77,7 +79,7 @@ def open_store(
         path = _path(uri, rest, Path(directory))
         if not create and not path.exists():
             raise ValueError(f"{str(path)!a} does not exist")
-        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
+        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix, mends=create)
     from scrapy_rep.stores.redis import RedisStore
 
     return RedisStore(uri, keep=keep, prefix=prefix)
@@ -113,7 +115,7 @@ def _no_store(uri: str, scheme: str) -> ValueError:
 
 
 def _path(uri: str, rest: str, directory: Path) -> Path:
-    if not any(mark in rest for mark in "?#"):
+    if not any(mark in rest for mark in ("?", "#", "%00", "\0")):
         if rest.startswith("///") and not rest.endswith("/"):
             return Path(_without_slash(unquote(rest[2:])))
         if "/" not in rest:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.stores.stored import StoredEntry, authority_in_key
 
 Part = TypeVar("Part", Answer, Failure)
@@ -187,7 +188,19 @@ def part_of(kind: type[Part], plain: object, name: str) -> Part:
     checks = _CHECKS[kind]
     found = _mapping(plain, name, checks.keys())
     fields_found = [field for field in checks if field in found or field in _REQUIRED]
-    return kind(**{field: checks[field](found.get(field), field) for field in fields_found})
+    part = kind(**{field: checks[field](found.get(field), field) for field in fields_found})
+    if isinstance(part, Answer):
+        _check_status(part, name)
+    return part
+
+
+def _check_status(answer: Answer, name: str) -> None:
+    """Raise ``ValueError`` for a failure, or rules that are missing: neither is permission."""
+    meaning = meaning_of(answer.status)
+    if meaning is Meaning.UNREACHABLE:
+        raise ValueError(f"{name} has status {answer.status}, which is a failure")
+    if meaning is Meaning.SUCCESS and answer.body is None:
+        raise ValueError(f"{name} has status {answer.status}, and no body")
 
 
 def _mapping(plain: object, name: str, known: Set[str]) -> Mapping[str, Any]:

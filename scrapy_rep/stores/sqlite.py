@@ -56,7 +56,7 @@ class SqliteStore(Store):
 
     Keys begin with ``prefix``; ``keep`` is for how many seconds a good copy is of use. Entries are
     merged by ``clock``. Leases and turns go by ``turn_clock``, which the processes of a machine
-    share.
+    share. A damaged file is set aside if ``mends`` is True, and otherwise a ``StoreError``.
 
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
     call opens the file and starts the threads, so that a crawl that does not start leaves neither.
@@ -75,6 +75,7 @@ class SqliteStore(Store):
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
         turn_clock: Callable[[], float] = time.monotonic,
+        mends: bool = True,
     ) -> None:
         self._clock = clock
         self._turn_clock = turn_clock
@@ -82,7 +83,7 @@ class SqliteStore(Store):
         self._limit = limit
         self._keep = keep
         # The log and damaged files are stored beside the file itself, not beside a link to it.
-        self._file = File(Path(os.path.realpath(path)), rows.TABLES)
+        self._file = File(Path(os.path.realpath(path)), rows.TABLES, mends=mends)
         self._process = os.getpid()
         self._closed = self._is_begun = False
         self._beginning = Lock()

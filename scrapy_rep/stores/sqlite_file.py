@@ -100,13 +100,15 @@ def check_file(path: Path) -> None:
 class File:
     """The file at ``path``; the statements ``tables`` make its tables.
 
+    Unless ``mends`` is True, damage is an error like any other, and the file stays where it is.
     A child process must not use its parent's.
     ``read`` and ``rows`` may be called from any thread; all else only from one thread at a time.
     """
 
-    def __init__(self, path: Path, tables: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, tables: tuple[str, ...], *, mends: bool = True) -> None:
         self.path = path
         self._tables = tables
+        self._mends = mends
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
@@ -260,8 +262,8 @@ class File:
                 with suppress(FileNotFoundError):  # another process took this one for killed
                     mending.rmdir()
         except OSError as error:
-            self._obstacle = f"cannot set the damaged file aside: {error.strerror}"
-            raise self._shut() from None
+            why = f"cannot set the damaged file aside: {error.strerror}"
+            raise StoreError(why) from None
         aside = f"{self.path.name}.corrupt"
         logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside)
 
@@ -272,7 +274,8 @@ class File:
         name that is missing was damaged in the schema.
         """
         kinds = (sqlite3.DatabaseError, sqlite3.IntegrityError, UnicodeDecodeError)
-        if type(error) in kinds or str(error).startswith(("no such ", "malformed ")):
+        is_damage = type(error) in kinds or str(error).startswith(("no such ", "malformed "))
+        if is_damage and self._mends:
             self._damage = DamagedError(str(error), self._identity)
             return self._damage
         return StoreError(f"{str(self.path)!a}: {error}")

@@ -71,10 +71,15 @@ def renew(db: sqlite3.Connection, key: str, token: str, seconds: float, now: flo
 
 
 def end(db: sqlite3.Connection, key: str, token: str, interval: float, now: float) -> None:
-    """End a turn whose request ended at ``now``: the interval begins."""
-    for holder, _, kept in db.execute(_READ, (key,)).fetchall():
+    """End a turn whose request ended at ``now``: the interval begins.
+
+    This may be written late, after a lock. Another request may have ended since then.
+    """
+    for holder, since, kept in db.execute(_READ, (key,)).fetchall():
         if holder and holder != token.encode():
             return
+        if not holder and isinstance(since, float):
+            now = max(now, since)
         interval = max(interval, _interval(kept))
     _write(db, key, "", now, interval)
 

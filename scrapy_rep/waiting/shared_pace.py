@@ -24,9 +24,10 @@ when the wait is over, and not a round trip later.
 may have been granted. When the store begins to fail, other workers may hold turns. After a lease
 those have lapsed, and each worker goes on by itself, at its own pace. It still asks the store
 before each request, so that it notices the end of an outage at once. When the store answers again,
-it does not know which requests were made meanwhile, so each host is left alone for an interval. A
-store may be spread over several servers, such as a Redis Cluster, and only one of them may fail.
-Then the same is done for each host whose turns that server keeps.
+it does not know which requests were made meanwhile, so each host is left alone for an interval, and
+for :data:`SETTLED` at least, because other workers may learn later that the store is back. A store
+may be spread over several servers, such as a Redis Cluster, and only one of them may fail. Then the
+same is done for each host whose turns that server keeps.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
 given back unless half of its time is left. A request that was let go just before the process was
@@ -72,6 +73,13 @@ RETRY = 1.0
 
 An answer may take another second, so a store that works for a second and a half at a time is
 noticed.
+"""
+
+SETTLED = 2.0
+"""The least seconds for which hosts are left alone when a store is back.
+
+A worker that asked just before learns a second later that the store fails, and may still make a
+request a second after that.
 """
 
 SOONEST, LATEST = 0.01, 60.0
@@ -215,7 +223,7 @@ class SharedPace:
             self._is_alone = False
             self._back_at = now
         self._failing_since = host.failing_since = None
-        known_at = (now if is_back else self._back_at) + host.interval
+        known_at = (now if is_back else self._back_at) + max(host.interval, SETTLED)
         if not turn.token:
             wait = min(wait, LATEST) if wait > 0 else 0.0  # a store may say anything, such as NaN
             self._wait(host, max(turn.since + wait, now + SOONEST, known_at))

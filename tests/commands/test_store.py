@@ -134,6 +134,26 @@ def test_nothing_but_import_makes_a_store(
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize(
+    "words", [("list",), ("export",), ("forget", "--all"), ("show", "https://e.org/")], ids=" ".join
+)
+def test_nothing_but_import_replaces_a_damaged_store(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """It is an error, not an empty store; an export of nothing would pass for a copy."""
+    path = tmp_path / "robots.db"
+    store = ("-s", f"REP_STORE=sqlite://{path}")
+    robots("store", "import", *store)
+    damaged = path.read_bytes()[:512]
+    path.write_bytes(damaged)
+    ended = robots("store", *words, *store)
+    assert (ended.status, ended.out, ended.err.count("\n")) == (3, "", 1)
+    assert "the store cannot be used" in ended.err
+    assert path.read_bytes() == damaged
+    assert robots("store", "import", *store).status == 0
+    assert (tmp_path / "robots.db.corrupt").read_bytes() == damaged
+
+
 def test_import_makes_the_store(tmp_path: Path) -> None:
     """A copy may go to a new place."""
     ended = robots("store", "import", "-s", f"REP_STORE=sqlite://{tmp_path}/new/robots.db")

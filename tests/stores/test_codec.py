@@ -50,7 +50,7 @@ def decode_failure(octets: bytes) -> object:
 times = st.floats(0, 1e11)
 answers = st.builds(
     Answer,
-    status=st.integers(0, 999),
+    status=st.sampled_from((301, 308, 400, 404, 499)),
     body=st.none() | st.binary(max_size=200),
     uri=st.text(max_size=30),
     redirects=st.lists(st.text(max_size=30), max_size=4).map(tuple),
@@ -60,7 +60,7 @@ answers = st.builds(
     lifetime=st.none() | times,
     cut_at=st.none() | st.integers(0, 2**31 - 1),
     record=st.text(max_size=50),
-)
+) | st.builds(Answer, status=st.integers(200, 205), body=st.binary(max_size=200))
 failures = st.builds(
     Failure,
     since=times,

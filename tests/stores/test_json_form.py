@@ -24,11 +24,11 @@ MINIMAL = {"site": "https://host-0.example", "answer": {"status": 404, "fetched_
         *(
             StoredEntry(authority(), Entry(Answer(200, body, fetched_at=NOW)))
             for body in (
-                *(None, b"", b"\xff\xfe", b"\xef\xbb\xbfAllow: /", "Disallow: /ü\n".encode()),
+                *(b"", b"\xff\xfe", b"\xef\xbb\xbfAllow: /", "Disallow: /ü\n".encode()),
                 *(b"\x00\r\n\x7f", b"\xed\xa0\x80", bytes(range(256))),
             )
         ),
-        StoredEntry(authority(), Entry(Answer(200, uri="http://a/\udcff", fetched_at=NOW))),
+        StoredEntry(authority(), Entry(Answer(404, uri="http://a/\udcff", fetched_at=NOW))),
     ],
 )
 def test_every_field_and_every_octet_survives(stored: StoredEntry) -> None:
@@ -80,6 +80,14 @@ def _with(part: str, **fields: Any) -> dict[str, Any]:
         (_with("answer", status=-1), "status is not a whole number"),
         (_with("answer", status=2**31), "status is not a whole number"),
         (_with("answer", cut_at=1.5), "cut_at is not a whole number"),
+        (_with("answer", status=503), "answer has status 503, which is a failure"),
+        (_with("answer", status=0), "answer has status 0, which is a failure"),
+        (_with("answer", status=200, body=None), "answer has status 200, and no body"),
+        (_with("answer", status=429, body=None), "answer has status 429, which is a failure"),
+        (
+            {**MINIMAL, "refusals": {"aa": {"status": 500, "fetched_at": 1}}},
+            "refusal has status 500",
+        ),
         (_with("answer", fetched_at=None), "fetched_at is not a number"),
         (_with("answer", fetched_at=True), "fetched_at is not a number"),
         (_with("answer", fetched_at=float("nan")), "fetched_at is out of range"),

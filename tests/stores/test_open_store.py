@@ -88,6 +88,8 @@ def test_a_class_path_opens_a_custom_store() -> None:
         "sqlite://x",
         "sqlite:///",
         "sqlite:a/b",
+        "sqlite:a%00b",
+        "sqlite:///a%00b",
         "redis:host",
         "redis://h/x",
         "mysql://user:secret@h/0",

@@ -247,6 +247,22 @@ def test_a_read_only_directory_is_a_store_error_at_each_call(
     assert said.endswith("entries that could not be written: 1")
 
 
+def test_a_damaged_file_that_cannot_be_set_aside_is_a_store_error_in_few_words(
+    tmp_path: Path,
+) -> None:
+    """It says once which file is not open, and what is in the way."""
+    path = tmp_path / "robots.db"
+    with closing(SqliteStore(path)) as store:
+        store.put(authority(), entry())
+    path.write_bytes(path.read_bytes()[:512])
+    (tmp_path / "robots.db.corrupt").mkdir()
+    (tmp_path / "robots.db.corrupt" / "kept").touch()
+    with closing(SqliteStore(path)) as store, pytest.raises(StoreError) as raised:
+        told(store.get(authority()))
+    said = f"{str(path)!a} is not open: cannot set the damaged file aside: "
+    assert str(raised.value).startswith(said)
+
+
 def test_a_loss_in_the_last_batch_is_logged(
     store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,11 +14,12 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from scrapy_rep.stores import StoreError
+from scrapy_rep.stores import StoreError, sqlite_turns
 from scrapy_rep.stores.base import LONGEST_INTERVAL
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_rows import TABLES
 from tests.crawl.sharing import CustomStore
 from tests.rows import rows
 from tests.stores.obstacles import locked
@@ -94,6 +95,21 @@ def test_turns_fail_while_another_process_holds_the_lock(store: SqliteStore, pat
             told(store.take_turn(HOST, 10.0, 0.2, "lost"))
     with closing(SqliteStore(path)) as other:
         assert granted(other, interval=0.2, limit=9)
+
+
+@pytest.mark.parametrize("token", ["late", ""])
+def test_an_end_that_is_written_late_takes_back_no_later_one(token: str) -> None:
+    """It waited for another process's lock; the turn lapsed, and another worker had one since."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.text_factory = bytes
+        for statement in TABLES:
+            db.execute(statement)
+        assert sqlite_turns.take(db, "p:", HOST, "late", 10.0, 1.0, 0.0).token is None
+        assert sqlite_turns.take(db, "p:", HOST, "late", 10.0, 1.0, 5.0).token
+        assert sqlite_turns.take(db, "p:", HOST, "other", 10.0, 1.0, 20.0).token
+        sqlite_turns.end(db, f"p:{HOST}", "other", 1.0, 21.0)
+        sqlite_turns.end(db, f"p:{HOST}", token, 1.0, 11.0)
+        assert sqlite_turns.take(db, "p:", HOST, "late", 10.0, 1.0, 21.5).wait == 0.5
 
 
 def test_a_turn_is_ended_though_the_store_closes_at_once(store: SqliteStore, path: Path) -> None:

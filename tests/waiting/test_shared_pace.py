@@ -23,6 +23,7 @@ from scrapy_rep.waiting.hosts import PacedHost
 from scrapy_rep.waiting.shared_pace import (
     LATEST,
     MOST_SPREAD,
+    SETTLED,
     SOONEST,
     SPREAD,
     UNUSED,
@@ -234,4 +235,34 @@ async def test_after_a_lost_answer_the_same_turn_is_asked_for(
     await worker.take()
     assert len(LostStore.asked) == 4
     assert len(set(LostStore.asked)) == 2
+    worker.pace.close()
+
+
+class BrokenStore(OddStore):
+    """It fails until it works."""
+
+    works = False
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """A turn, in the end."""
+        if not self.works:
+            raise StoreError("down")
+        return Turn(token)
+
+
+@ensureDeferred
+async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that asked just before makes one more request without it; intervals may be shorter."""
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
+    monkeypatch.setattr(BrokenStore, "works", False)
+    worker = Worker(BrokenStore())
+    await worker.take()
+    monkeypatch.setattr(BrokenStore, "works", True)
+    back = worker.host.ended = monotonic()
+    worker.pace.ended(worker.host)
+    await worker.take()
+    assert monotonic() - back >= SETTLED > INTERVAL
     worker.pace.close()
