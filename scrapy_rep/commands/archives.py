@@ -150,7 +150,7 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
         return None
     http = record.http_headers
     code = (http.get_statuscode() if http is not None else "") or ""
-    location = (http.get_header("Location") if http is not None else "") or ""
+    location = http.get_header("Location") if http is not None else None
     body, damage = b"", ""
     try:
         if not is_revisit:
@@ -194,10 +194,13 @@ def _body(record: Any, most: int) -> bytes:
     return truncate(body + b"~", len(body)) if is_cut else body
 
 
-def _target(uri: str, location: str) -> str:
-    """Return where a redirect leads to, "" if it does not say, or not in a URL."""
+def _target(uri: str, location: str | None) -> str:
+    """Return where a redirect leads to, "" if it does not say, or not in a URL.
+
+    An empty location is a reference to the same URL (RFC 3986 section 4.4).
+    """
     try:
-        return normal_uri(urljoin(uri, location)) if location else ""
+        return "" if location is None else normal_uri(urljoin(uri, location))
     except ValueError:
         return ""
 

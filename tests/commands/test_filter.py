@@ -237,6 +237,14 @@ def test_a_redirect_within_an_archive_is_followed_however_it_is_spelt(tmp_path: 
     assert (ended.status, ended.out.split()) == (0, given[1::2])
 
 
+def test_a_redirect_to_nowhere_is_one_to_itself(tmp_path: Path) -> None:
+    """As in a crawl (RFC 3986 section 4.4): after some hops the robots.txt is unavailable."""
+    url = "https://a.org/robots.txt"
+    for fields, status in (([("Location", "")], 0), ([], 3)):
+        file = write_archive(tmp_path / "a.warc", (url, DATE, 302, RULES), fields={url: fields})
+        assert robots("filter", "--warc", file, given="https://a.org/private").status == status
+
+
 def test_the_newest_record_counts_to_the_fraction_of_a_second(tmp_path: Path) -> None:
     """WARC 1.1 has dates with fractions; 00.5 is later than 00."""
     ends = {"00Z": b"", "00.5Z": RULES, "00.25Z": b""}
