@@ -156,7 +156,7 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
         if not is_revisit:
             body = _body(record, most)
     except ValueError as error:
-        damage = f"its body cannot be decoded: {error}"
+        damage = f"its body cannot be read: {error}"
     while record.raw_stream.read(_STEP):  # the digests are those of the whole record
         pass
     if _is_cut(record):
@@ -190,6 +190,9 @@ def _body(record: Any, most: int) -> bytes:
         record.http_headers.remove_header("Content-Encoding")
     octets = record.content_stream().read(most + 1)
     is_cut = len(octets) > most or bool(record.rec_headers.get_header("WARC-Truncated"))
+    length = record.http_headers.get_header("Content-Length") or ""
+    if not is_cut and length.isdigit() and len(octets) < int(length):
+        raise ValueError("it is shorter than its Content-Length")
     body, is_cut = plain_octets(octets, codings, most + 1, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body
 

@@ -360,10 +360,12 @@ ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
         gzip.compress(GZIPPED, mtime=0),
         "Disallow: /private",
     ),
-    "not gzip": (200, [("Content-Encoding", "gzip")], RULES, "cannot be decoded"),
-    "half of gzip": (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "cannot be decoded"),
-    "compress": (200, [("Content-Encoding", "compress")], RULES, "cannot be decoded"),
-    "broken brotli": (200, [("Content-Encoding", "br")], b"\xff\xff", "cannot be decoded"),
+    "not gzip": (200, [("Content-Encoding", "gzip")], RULES, "cannot be read"),
+    "half of gzip": (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "cannot be read"),
+    "compress": (200, [("Content-Encoding", "compress")], RULES, "cannot be read"),
+    "broken brotli": (200, [("Content-Encoding", "br")], b"\xff\xff", "cannot be read"),
+    "a cut one": (200, [("Content-Length", "99")], RULES, "shorter than its Content-Length"),
+    "a whole one": (200, [("Content-Length", str(len(RULES)))], RULES, "Disallow: /private"),
 }
 
 
