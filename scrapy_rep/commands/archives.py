@@ -150,11 +150,12 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
         return None
     http = record.http_headers
     code = (http.get_statuscode() if http is not None else "") or ""
+    status = int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0
     location = http.get_header("Location") if http is not None else None
     body, damage = b"", ""
     try:
         if not is_revisit:
-            body = _body(record, most)
+            body = _body(record, status, most)
     except ValueError as error:
         damage = f"its body cannot be read: {error}"
     while record.raw_stream.read(_STEP):  # the digests are those of the whole record
@@ -169,7 +170,7 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
         is_revisit,
         uri,
         date if _DATE.fullmatch(date) else "",
-        int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0,
+        status,
         _target(uri, location),
         (fields.get_header("WARC-Refers-To") or "").strip("<>"),
         fields.get_header("WARC-Payload-Digest") or "",
@@ -178,10 +179,11 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
     )
 
 
-def _body(record: Any, most: int) -> bytes:
+def _body(record: Any, status: int, most: int) -> bytes:
     """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one.
 
-    A body that was cut loses its last line, which may lack its end.
+    Only that of a success is decoded. A body that was cut loses its last line, which may lack its
+    end.
     """
     # warcio would pass on what it cannot decode, as if it were the text.
     codings = []
@@ -193,6 +195,8 @@ def _body(record: Any, most: int) -> bytes:
     length = record.http_headers.get_header("Content-Length") or ""
     if not is_cut and length.isdigit() and len(octets) < int(length):
         raise ValueError("it is shorter than its Content-Length")
+    if meaning_of(status) is not Meaning.SUCCESS:
+        return b""
     body, is_cut = plain_octets(octets, codings, most + 1, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body
 

@@ -369,6 +369,16 @@ ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
 }
 
 
+@pytest.mark.parametrize("status", [404, 302])
+def test_a_body_that_does_not_count_need_not_be_decoded(tmp_path: Path, status: int) -> None:
+    """As in a crawl: the page of an error may say gzip, and be none."""
+    url, fields = "https://a.org/robots.txt", [("Location", "/x"), ("Content-Encoding", "gzip")]
+    records = [(url, DATE, status, RULES), ("https://a.org/x", DATE, 404, b"")]
+    file = write_archive(tmp_path / "a.warc", *records, fields={url: fields})
+    given = "https://a.org/private\n"
+    assert robots("filter", "--warc", file, given=given)[:2] == (0, given)
+
+
 def test_an_archived_answer_means_what_it_means_in_a_crawl(tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1, and no answer spoils the archive for other sites."""
     urls = {name: f"https://a{number}.org/" for number, name in enumerate(ANSWERS)}
