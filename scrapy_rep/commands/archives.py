@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
-from urllib.parse import urljoin
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Meaning, meaning_of
@@ -20,6 +19,7 @@ from scrapy_rep.commands.output import EndingError, usage_error, why
 from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
+from scrapy_rep.sites.redirects import RefusedError, resolved
 
 MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
@@ -202,13 +202,10 @@ def _body(record: Any, status: int, most: int) -> bytes:
 
 
 def _target(uri: str, location: str | None) -> str:
-    """Return where a redirect leads to, "" if it does not say, or not in a URL.
-
-    An empty location is a reference to the same URL (RFC 3986 section 4.4).
-    """
+    """Return where a redirect leads to, "" if a crawl does not follow it."""
     try:
-        return "" if location is None else normal_uri(urljoin(uri, location))
-    except ValueError:
+        return "" if location is None else normal_uri(resolved(uri, location))
+    except RefusedError:
         return ""
 
 

@@ -349,6 +349,7 @@ GZIPPED = gzip.compress(RULES, mtime=0)
 
 ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
     "302 to nowhere": (302, [], b"", "unreachable: status 302"),
+    "302 to no host": (302, [("Location", "http://")], b"", "unreachable: status 302"),
     "302 to no URL": (302, [("Location", "http://[bad/")], b"", "unreachable: status 302"),
     "302 to ftp": (302, [("Location", "ftp://e.org/robots.txt")], b"", "unreachable: status 302"),
     "407": (407, [], b"", "unreachable: proxy failure 407"),
