@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
-from urllib.parse import urljoin
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Meaning, meaning_of
@@ -20,6 +19,7 @@ from scrapy_rep.commands.output import EndingError, usage_error, why
 from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
+from scrapy_rep.sites.redirects import RefusedError, resolved
 
 MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
@@ -150,13 +150,14 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
         return None
     http = record.http_headers
     code = (http.get_statuscode() if http is not None else "") or ""
-    location = (http.get_header("Location") if http is not None else "") or ""
+    status = int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0
+    location = http.get_header("Location") if http is not None else None
     body, damage = b"", ""
     try:
         if not is_revisit:
-            body = _body(record, most)
+            body = _body(record, status, most)
     except ValueError as error:
-        damage = f"its body cannot be decoded: {error}"
+        damage = f"its body cannot be read: {error}"
     while record.raw_stream.read(_STEP):  # the digests are those of the whole record
         pass
     if _is_cut(record):
@@ -169,7 +170,7 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
         is_revisit,
         uri,
         date if _DATE.fullmatch(date) else "",
-        int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0,
+        status,
         _target(uri, location),
         (fields.get_header("WARC-Refers-To") or "").strip("<>"),
         fields.get_header("WARC-Payload-Digest") or "",
@@ -178,10 +179,11 @@ def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | N
     )
 
 
-def _body(record: Any, most: int) -> bytes:
+def _body(record: Any, status: int, most: int) -> bytes:
     """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one.
 
-    A body that was cut loses its last line, which may lack its end.
+    Only that of a success is decoded. A body that was cut loses its last line, which may lack its
+    end.
     """
     # warcio would pass on what it cannot decode, as if it were the text.
     codings = []
@@ -190,15 +192,20 @@ def _body(record: Any, most: int) -> bytes:
         record.http_headers.remove_header("Content-Encoding")
     octets = record.content_stream().read(most + 1)
     is_cut = len(octets) > most or bool(record.rec_headers.get_header("WARC-Truncated"))
+    length = record.http_headers.get_header("Content-Length") or ""
+    if not is_cut and length.isdigit() and len(octets) < int(length):
+        raise ValueError("it is shorter than its Content-Length")
+    if meaning_of(status) is not Meaning.SUCCESS:
+        return b""
     body, is_cut = plain_octets(octets, codings, most + 1, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body
 
 
-def _target(uri: str, location: str) -> str:
-    """Return where a redirect leads to, "" if it does not say, or not in a URL."""
+def _target(uri: str, location: str | None) -> str:
+    """Return where a redirect leads to, "" if a crawl does not follow it."""
     try:
-        return normal_uri(urljoin(uri, location)) if location else ""
-    except ValueError:
+        return "" if location is None else normal_uri(resolved(uri, location))
+    except RefusedError:
         return ""
 
 

@@ -25,7 +25,13 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.commands.output import EndingError, Status, described, note, usage_error
-from scrapy_rep.commands.sources import authority_named, is_url, read
+from scrapy_rep.commands.sources import (
+    STDIN,
+    authority_named,
+    is_url,
+    read,
+    refuse_stdin_twice,
+)
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import RepStats
@@ -165,6 +171,7 @@ def robots_txt_of(
     A site without a robots.txt yields what is known of it instead, and a source that cannot be read
     or fetched the error that says why. Raises ``EndingError`` for a bad URL.
     """
+    refuse_stdin_twice(*sources)
     urls = [source for source in sources if is_url(source)]
     for url in urls:
         authority_named(url)
@@ -185,7 +192,8 @@ def _read(source: str) -> bytes | EndingError:
     try:
         return read(source)
     except EndingError as error:
-        hint = "" if Path(source).exists() else "; a URL begins with http:// or https://"
+        is_there = source == STDIN or Path(source).exists()
+        hint = "" if is_there else "; a URL begins with http:// or https://"
         return EndingError(error.status, error.reason + hint)
 
 
@@ -228,6 +236,8 @@ def in_crawl(project: Project, work: Work[T], *, quiet: bool) -> T:
     if outcome.done():
         return outcome.result()
     for failure in filter(None, failures):
+        if isinstance(failure, KeyboardInterrupt):
+            raise failure
         # The add-on raises an error that is both for a bad setting; its text says all.
         is_setting = isinstance(failure, SystemExit) and isinstance(failure, ValueError)
         said = str(failure) if is_setting else described(failure)

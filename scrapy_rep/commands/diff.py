@@ -17,9 +17,7 @@ from scrapy_rep.commands.output import (
     painted,
     say,
     say_json,
-    usage_error,
 )
-from scrapy_rep.commands.sources import STDIN
 from scrapy_rep.linting.effects import MOST_PATHS, Difference, difference
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.text import truncate
@@ -42,8 +40,6 @@ class _Version(NamedTuple):
 
 def run(project: Project, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
-    if options.old == options.new == STDIN:
-        raise usage_error("only one of OLD and NEW can be standard input")
     chosen = project.chosen
     old, new = map(_version, robots_txt_of(project, options, [options.old, options.new]))
     found = difference(

@@ -29,7 +29,13 @@ from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
 from scrapy_rep.commands.crawl import in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, note, usage_error, why
-from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
+from scrapy_rep.commands.sources import (
+    STDIN,
+    opened,
+    read,
+    refuse_stdin_twice,
+    refuse_to_overwrite,
+)
 from scrapy_rep.gate.explain import asked_for
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
@@ -178,6 +184,7 @@ def run(project: Project, options: Namespace) -> Status:
         raise usage_error("--missing is about archives: it needs --warc")
     if options.robots_txt and options.warc:
         raise usage_error("--robots-txt and --warc: give one of them")
+    refuse_stdin_twice(options.source, options.robots_txt)
     chosen = project.chosen
     store = unquote((chosen.store or "").removeprefix("sqlite://"))
     inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, store)

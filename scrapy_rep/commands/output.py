@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, TextIO
 
@@ -84,9 +85,10 @@ def say_json(subcommand: str, results: Sequence[Any]) -> None:
 
 
 def note(subcommand: str, reason: str) -> None:
-    """Write one line to stderr: the subcommand and a reason."""
+    """Write one line to stderr: the subcommand and a reason. The status stands if that fails."""
     name = f"scrapy robots {subcommand}" if subcommand else "scrapy robots"
-    sys.stderr.write(f"{name}: {escaped(reason)}\n")
+    with suppress(OSError):
+        sys.stderr.write(f"{name}: {escaped(reason)}\n")
 
 
 def cell(value: object) -> str:

@@ -22,7 +22,12 @@ from scrapy_rep.commands.output import (
     usage_error,
     why,
 )
-from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
+from scrapy_rep.commands.sources import (
+    STDIN,
+    opened,
+    refuse_stdin_twice,
+    refuse_to_overwrite,
+)
 from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
 
@@ -39,6 +44,7 @@ def run(project: Project, options: Namespace) -> Status:
     """Print a summary, or write the page."""
     if options.output is not None and options.format != "text":
         raise usage_error("--format is for the summary, -o for the page: give one of them")
+    refuse_stdin_twice(*options.logs)
     refuse_to_overwrite(options.output, *options.logs)
     with closing(Tally()) as tally:
         for name in options.logs:

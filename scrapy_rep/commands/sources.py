@@ -54,6 +54,12 @@ def opened(source: str) -> Iterator[BinaryIO]:
             raise usage_error(f"{source} is damaged: {error}") from None
 
 
+def refuse_stdin_twice(*sources: str | None) -> None:
+    """Raise ``EndingError`` if several sources are standard input, which is read only once."""
+    if sources.count(STDIN) > 1:
+        raise usage_error("only one source can be standard input")
+
+
 def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
     """Raise ``EndingError`` if what a subcommand writes would replace what it reads.
 

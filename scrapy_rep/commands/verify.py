@@ -129,8 +129,11 @@ class _Archived:
             return UNDECIDED, "the archives lack its record"
         if found.damage:
             return UNDECIDED, found.damage
-        limit, profile = run.settings["max_size"], run.settings["profile"]
-        digest, robots = _parsed(found.packed, limit, profile)
+        try:
+            limit, profile = run.settings["max_size"], run.settings["profile"]
+            digest, robots = _parsed(found.packed, limit, profile)
+        except (KeyError, TypeError, ValueError):  # as of a profile that only a later version has
+            return UNDECIDED, "the settings of its run cannot be read"
         if digest != line.digest:
             return DIFFERS, f"the robots.txt in the archive has the digest {digest}"
         reason = said.reason.removesuffix(_STALE)

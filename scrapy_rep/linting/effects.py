@@ -6,7 +6,9 @@ that are not in both files: :func:`witnesses`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -24,6 +26,7 @@ _FILLER: Final = "~"
 _MOST_PAIRS: Final = 20_000
 """Pairs of patterns of which a path that may match both is made."""
 _ORIGIN: Final = "https://robots.invalid"
+_ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
 """What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
 
@@ -141,7 +144,9 @@ def _changes(
 
 
 def _patterns(rules: Iterable[tuple[bool, str]]) -> list[str]:
-    return sorted({pattern for _, pattern in rules} - {""})
+    """Return the patterns of rules, with their escapes as a URL in normal form has them."""
+    upper = partial(_ESCAPE.sub, lambda escape: escape.group().upper())
+    return sorted({upper(pattern) for _, pattern in rules} - {""})
 
 
 def _deciding(verdict: Verdict) -> str:
@@ -168,7 +173,15 @@ def witnesses(patterns: Sequence[str], others: Sequence[str]) -> list[str]:
             if pattern != other:
                 found.update(dict.fromkeys(_paths_of_both(pattern, other)))
                 found.update(dict.fromkeys(_paths_of_both(other, pattern)))
-    return sorted(found, key=lambda path: ("$" in path or "*" in path, len(path), path))
+    return sorted(found, key=lambda path: (_is_unusual(path), len(path), path))
+
+
+def _is_unusual(path: str) -> bool:
+    """Return True for a path that is shown only if no other one will do.
+
+    The ``?`` of an empty query is dropped by Scrapy.
+    """
+    return "$" in path or "*" in path or path.endswith("?")
 
 
 def _paths_of(pattern: str) -> Iterator[str]:

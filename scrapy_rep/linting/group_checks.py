@@ -128,6 +128,7 @@ def _blank(file: RobotsFile, between: Line) -> Finding:
 def check_repetition(file: RobotsFile) -> Iterator[Finding]:
     """Yield the groups for a crawler that has one already, and those without any rule."""
     first: dict[str, int] = {}
+    ruled = {DEFAULT, *(name for group in file.groups if group.rules for name in group.names)}
     for group in file.groups:
         for line, name in zip(group.agents, group.names, strict=True):
             if name and first.get(name, line.number) < group.agents[0].number:
@@ -137,8 +138,8 @@ def check_repetition(file: RobotsFile) -> Iterator[Finding]:
                 )
                 yield file.finding_at("group-repeated", line, message, "merge the two groups")
             first.setdefault(name, line.number)
-        named = [name for name in group.names if name and name != DEFAULT]
-        if named and not group.rules:
+        named = [name for name in group.names if name and name not in ruled]
+        if named:
             message = f'the group of "{quoted(named[0])}" has no rule: that crawler may fetch all'
             fix = "write Disallow: to say so, or the rules that are meant"
             yield file.finding_at("group-without-rules", group.agents[0], message, fix)

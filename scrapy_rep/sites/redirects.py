@@ -65,7 +65,16 @@ def target_of(uri: str, response: Response, public: bool) -> str:
         text = location.decode("utf-8")
     except UnicodeDecodeError:
         text = location.decode("latin-1")
-    text = text.strip()
+    target = resolved(uri, text)
+    authority = authority_of(target)
+    if public and authority is not None and is_local_host(authority.host):
+        raise RefusedError(f"redirect from a public to a local address: {authority}")
+    return target
+
+
+def resolved(uri: str, location: str) -> str:
+    """Return the URL that a Location names; raise ``RefusedError`` if it cannot be followed."""
+    text = location.strip()
     try:
         parts = urlsplit(text)
         if (parts.scheme in DEFAULT_PORTS or text.startswith("//")) and not parts.netloc:
@@ -77,8 +86,6 @@ def target_of(uri: str, response: Response, public: bool) -> str:
         raise RefusedError("broken Location") from None
     if authority is None:
         raise RefusedError("redirect to a scheme other than http and https")
-    if public and is_local_host(authority.host):
-        raise RefusedError(f"redirect from a public to a local address: {authority}")
     parts = urlsplit(target)
     # User information in a Location is not a credential of this crawl, and is not sent.
     uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -108,7 +109,7 @@ NEVER = "REP_STORE=sqlite:///tmp/never-made/robots.db"
 @pytest.mark.parametrize(
     "words",
     first(
-        20,
+        23,
         [
             ["check", "--robots-txt", "no-such-file", "https://e.org/"],
             ["explain", "--robots-txt", "no-such-file", "https://e.org/"],
@@ -125,6 +126,9 @@ NEVER = "REP_STORE=sqlite:///tmp/never-made/robots.db"
             ["explain", "mailto:a@e.org"],
             ["lint", "--select", "no-such-code", "-"],
             ["diff", "-", "-"],
+            ["lint", "-", "-"],
+            ["filter", "--robots-txt", "-"],
+            ["report", "-", "-"],
             ["filter", "--robots-txt", "a", "--warc", "b"],
             ["filter", "--missing", "allow", "--robots-txt", "/dev/null"],
             ["report", "-o", "r.html", "--format", "json", "/dev/null"],
@@ -223,6 +227,35 @@ def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: lis
             process.close()
     assert (process.returncode, out) == (130, "")
     assert err == f"scrapy robots {words[0]}: interrupted\n"
+
+
+def test_interrupt_while_the_crawl_starts_is_status_130(project: Path) -> None:
+    """It is no fault of the component that is made just then."""
+    (project / "shop" / "stop.py").write_text(
+        "class Stop:\n    def __init__(self): raise KeyboardInterrupt\n"
+    )
+    middlewares = 'DOWNLOADER_MIDDLEWARES={"shop.stop.Stop": 1}'
+    ended = robots("check", "http://127.0.0.1:9/", "-s", middlewares, cwd=project)
+    assert ended == (130, "", "scrapy robots check: interrupted\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to be had")
+def test_a_stderr_that_cannot_be_written_changes_no_status(robots_txt: Path) -> None:
+    """It is full, or its reader has gone: what stdout and the status say is whole."""
+    read, write = os.pipe()
+    os.close(read)
+    full = os.open("/dev/full", os.O_WRONLY)
+    for stream in (write, full):
+        done = subprocess.run(
+            [*SCRAPY, "robots", "check", "--robots-txt", robots_txt, "https://e.org/private"],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            check=False,
+        )
+        os.close(stream)
+        assert (done.returncode, done.stdout[:10]) == (1, b"disallowed")
 
 
 @pytest.mark.slow

@@ -237,6 +237,14 @@ def test_a_redirect_within_an_archive_is_followed_however_it_is_spelt(tmp_path: 
     assert (ended.status, ended.out.split()) == (0, given[1::2])
 
 
+def test_a_redirect_to_nowhere_is_one_to_itself(tmp_path: Path) -> None:
+    """As in a crawl (RFC 3986 section 4.4): after some hops the robots.txt is unavailable."""
+    url = "https://a.org/robots.txt"
+    for fields, status in (([("Location", "")], 0), ([], 3)):
+        file = write_archive(tmp_path / "a.warc", (url, DATE, 302, RULES), fields={url: fields})
+        assert robots("filter", "--warc", file, given="https://a.org/private").status == status
+
+
 def test_the_newest_record_counts_to_the_fraction_of_a_second(tmp_path: Path) -> None:
     """WARC 1.1 has dates with fractions; 00.5 is later than 00."""
     ends = {"00Z": b"", "00.5Z": RULES, "00.25Z": b""}
@@ -341,6 +349,7 @@ GZIPPED = gzip.compress(RULES, mtime=0)
 
 ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
     "302 to nowhere": (302, [], b"", "unreachable: status 302"),
+    "302 to no host": (302, [("Location", "http://")], b"", "unreachable: status 302"),
     "302 to no URL": (302, [("Location", "http://[bad/")], b"", "unreachable: status 302"),
     "302 to ftp": (302, [("Location", "ftp://e.org/robots.txt")], b"", "unreachable: status 302"),
     "407": (407, [], b"", "unreachable: proxy failure 407"),
@@ -352,11 +361,23 @@ ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
         gzip.compress(GZIPPED, mtime=0),
         "Disallow: /private",
     ),
-    "not gzip": (200, [("Content-Encoding", "gzip")], RULES, "cannot be decoded"),
-    "half of gzip": (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "cannot be decoded"),
-    "compress": (200, [("Content-Encoding", "compress")], RULES, "cannot be decoded"),
-    "broken brotli": (200, [("Content-Encoding", "br")], b"\xff\xff", "cannot be decoded"),
+    "not gzip": (200, [("Content-Encoding", "gzip")], RULES, "cannot be read"),
+    "half of gzip": (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "cannot be read"),
+    "compress": (200, [("Content-Encoding", "compress")], RULES, "cannot be read"),
+    "broken brotli": (200, [("Content-Encoding", "br")], b"\xff\xff", "cannot be read"),
+    "a cut one": (200, [("Content-Length", "99")], RULES, "shorter than its Content-Length"),
+    "a whole one": (200, [("Content-Length", str(len(RULES)))], RULES, "Disallow: /private"),
 }
+
+
+@pytest.mark.parametrize("status", [404, 302])
+def test_a_body_that_does_not_count_need_not_be_decoded(tmp_path: Path, status: int) -> None:
+    """As in a crawl: the page of an error may say gzip, and be none."""
+    url, fields = "https://a.org/robots.txt", [("Location", "/x"), ("Content-Encoding", "gzip")]
+    records = [(url, DATE, status, RULES), ("https://a.org/x", DATE, 404, b"")]
+    file = write_archive(tmp_path / "a.warc", *records, fields={url: fields})
+    given = "https://a.org/private\n"
+    assert robots("filter", "--warc", file, given=given)[:2] == (0, given)
 
 
 def test_an_archived_answer_means_what_it_means_in_a_crawl(tmp_path: Path) -> None:

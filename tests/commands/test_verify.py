@@ -143,6 +143,24 @@ async def test_what_the_log_does_not_say_cannot_be_compared(
     assert "1 cannot be compared (1: the log does not have its whole URL)" in ended.err
 
 
+@pytest.mark.parametrize(
+    "change", [{"profile": "of 2040"}, {"profile": []}, {"max_size": "1k"}, {"max_size": -1}, None]
+)
+@ensureDeferred
+async def test_settings_that_cannot_be_read_decide_nothing(
+    site: Site, records: Records, change: dict[str, Any] | None
+) -> None:
+    """Those of another version of this package, or of a line that was damaged."""
+    await one_decision(records, site)
+    settings = {"log_urls": "full"}
+    records.change(
+        lambda line: line.update(settings=line["settings"] | change if change else settings), 0
+    )
+    ended = records.verify()
+    assert ended.status == 3
+    assert "1 cannot be compared (1: the settings of its run cannot be read)" in ended.err
+
+
 @ensureDeferred
 async def test_what_is_missing_or_damaged_decides_nothing(site: Site, records: Records) -> None:
     """A record, the first line of a run, the end of a line, the end of an archive."""

@@ -144,6 +144,20 @@ def test_a_rule_beyond_ascii_is_a_change(profile: str) -> None:
     assert [change.path for change in one.paths] == ["/%C3%A9t%C3%A9/"]
 
 
+@rows("profile", PROFILES)
+def test_a_rule_with_an_escape_in_lower_case_is_a_change(profile: str) -> None:
+    """Google compares such a rule as if it were in upper case, and URLs as they are."""
+    [one] = difference(OLD, OLD + b"Disallow: /%c3%a4/\n", profile=profile)
+    assert [change.path for change in one.paths] == ["/%C3%A4/"]
+
+
+@rows("rule, path", [("/c?", "/c?~"), ("/c?$", "/c?")])
+def test_a_path_with_an_empty_query_is_shown_only_if_it_must_be(rule: str, path: str) -> None:
+    """Scrapy requests `/c` for `/c?`, of which `check` would say something else."""
+    [one] = difference(OLD, OLD + f"Disallow: {rule}\n".encode())
+    assert [change.path for change in one.paths] == [path]
+
+
 def test_half_an_escape_matches_the_start_of_one() -> None:
     """`/%2` forbids `/%2Ab` as well, and `/%25` does not."""
     old, new = (f"User-agent: *\nDisallow: {path}\n".encode() for path in ("/%2", "/%25"))

@@ -154,6 +154,14 @@ def test_rule_without_effect(rules: str, lines: dict[int, str]) -> None:
     assert found == [*lines.items()]
 
 
+def test_group_without_rules_is_not_reported_of_a_crawler_with_rules_elsewhere() -> None:
+    """The rules of all its groups count together, so that it may not fetch everything."""
+    body = b"User-agent: foo\nDisallow: /\n\nUser-agent: foo\nUser-agent: bar\n"
+    found = [one.message for one in lint(body) if one.code == "group-without-rules"]
+    assert found == ['the group of "bar" has no rule: that crawler may fetch all']
+    assert not [one for one in lint(body[:-17]) if one.code == "group-without-rules"]
+
+
 def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> None:
     """RFC 9309 section 2.2.1: the rules of both groups count together."""
     body = (
