@@ -53,7 +53,8 @@ def run(project: Project, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
     counts, whys = Counter[str](), Counter[str]()
     told: list[dict[str, object]] = []
-    for one in _compared(options.log, _Archived(options.warc)):
+    runs: dict[str, RunLine] = {}
+    for one in _compared(options.log, _Archived(options.warc), runs):
         counts[one.result] += 1
         if one.result == UNDECIDED:
             whys[one.why] += 1
@@ -61,8 +62,8 @@ def run(project: Project, options: Namespace) -> Status:
             told += [one._asdict()] if one.result in (DIFFERS, UNDECIDED) else []
         elif one.result == DIFFERS:
             say(escaped(f"line {one.line}: {one.url}: {one.why}"))
-    if counts.total() == whys[_NO_LINE]:
-        raise usage_error(f"{options.log} has no line of a decision")
+    if not runs and counts.total() == whys[_NO_LINE]:
+        raise usage_error(f"{options.log} is not a decision log")
     if options.format == "json":
         say_json("verify", told)
     note("verify", _summary(counts, whys))
@@ -83,9 +84,8 @@ def _summary(counts: Counter[str], whys: Counter[str]) -> str:
     return ", ".join(said)
 
 
-def _compared(log: str, archived: _Archived) -> Iterator[Compared]:
-    """Yield the result for each line of a log but the first one of a run."""
-    runs: dict[str, RunLine] = {}
+def _compared(log: str, archived: _Archived, runs: dict[str, RunLine]) -> Iterator[Compared]:
+    """Yield the result for each decision of a log; put the first line of each run into ``runs``."""
     with opened(log) as stream:
         for number, line in enumerate(read_lines(stream), 1):
             if isinstance(line, RunLine):

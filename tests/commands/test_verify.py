@@ -197,3 +197,14 @@ async def test_input_of_another_kind_is_status_2(site: Site, records: Records) -
     assert robots("verify", records.log, "--warc", other).status == 2
     records.log.write_text("no log\n")
     assert records.verify().status == 2
+
+
+@ensureDeferred
+async def test_a_crawl_that_decided_nothing_agrees(site: Site, records: Records) -> None:
+    """Its log has the first line of a run alone; a log without that is of no crawl."""
+    await one_decision(records, site)
+    lines = records.log.read_text().splitlines(keepends=True)
+    records.log.write_text(lines[0])
+    assert records.verify()[::2] == (0, "scrapy robots verify: 0 decisions: 0 agree\n")
+    records.log.write_text("")
+    assert records.verify().status == 2
