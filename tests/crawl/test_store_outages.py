@@ -408,6 +408,7 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     interval = 0.5
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.SETTLED", 0.1)
     shops = [paced(site, interval), paced(site, interval, Reply(200, delay=0.15))]
     robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
     late = site.authority(Reply(200, robots, delay=0.5))

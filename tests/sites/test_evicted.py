@@ -60,7 +60,7 @@ def test_an_entry_comes_back_as_it_went(memory: int) -> None:
     second.close()
 
 
-@pytest.mark.parametrize(("memory", "count", "make"), [(MIB // 4, 60, large), (0, 5_000, entry)])
+@pytest.mark.parametrize(("memory", "count", "make"), [(MIB // 4, 60, large), (0, 2_000, entry)])
 def test_memory_and_file_together_keep_what_fits_into_the_file(
     memory: int, count: int, make: Callable[[int], Entry]
 ) -> None:
