@@ -50,6 +50,37 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
 
 
 @ensureDeferred
+async def test_what_was_evicted_in_its_last_tenth_is_used_and_refreshed_at_once() -> None:
+    """By the request that brings it back; no later one is needed for that."""
+    bench = Bench(RULES, RULES, OTHER_RULES, memory_limit=1_000)
+    await ask(bench)
+    await ask(bench, 1)
+    assert bench.kept == [authority(1)]
+    bench.clock.now += 0.95 * DAY
+    old = await ask(bench)
+    assert allows(old, "/other")
+    await settle()
+    assert bench.fetches == 3
+    known = bench.cache.held(HERE)
+    assert known is not None
+    assert not allows(known, "/other")
+
+
+@ensureDeferred
+async def test_what_is_evicted_again_after_a_fetch_is_the_newer_copy() -> None:
+    """The older one, which was evicted before, is replaced."""
+    bench = Bench(RULES, RULES, OTHER_RULES, RULES, memory_limit=1_000)
+    for _ in range(2):
+        await ask(bench)
+        await ask(bench, 1)
+        bench.clock.now += DAY
+    bench.clock.now -= DAY
+    assert bench.kept == [authority(1)]
+    assert not allows(await ask(bench), "/other")
+    assert bench.fetches == 4
+
+
+@ensureDeferred
 async def test_expired_rules_are_not_followed_but_waited_for() -> None:
     """RFC 9309 section 2.4: not past 24 hours, unless unreachable."""
     gate: Deferred[Any] = Deferred()
