@@ -80,7 +80,7 @@ _SECTIONS = (
             select coalesce(rule, why) from decision as other
             where other.site = decision.site and not allowed
             group by 1 order by count(*) desc, 1 limit 1)
-        from decision group by site having n > 0 order by n desc, site""",
+        from decision where site <> '' group by site having n > 0 order by n desc, site""",
         "site",
         bars=1,
     ),

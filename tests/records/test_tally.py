@@ -73,6 +73,14 @@ def test_each_refusal_has_a_reason() -> None:
     }
 
 
+def test_a_request_without_a_host_is_of_no_site() -> None:
+    """It was refused all the same, for a reason that is counted."""
+    without = failure() | {"authority": None, "url": "http:///a", "outcome": "unknown"}
+    assert [row[0] for row in rows("sites", refusal(), without)] == [refusal()["authority"]]
+    assert rows("sites", without) == []
+    assert [row[1] for row in rows("reasons", without)] == [1]
+
+
 def test_logs_in_any_order_give_the_same_figures() -> None:
     """Those of several workers are read one after the other."""
     values = crawl()[1:]
