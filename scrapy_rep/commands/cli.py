@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.options import parsers
-from scrapy_rep.commands.output import EndingError, Status, described, note, why
+from scrapy_rep.commands.output import EndingError, Status, described, note, silence, why
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -59,7 +59,7 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
         status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(project, options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
-        _silence()
+        silence(sys.stdout)
         return int(Status.CLEAN)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # users get a line
         _flush()
@@ -88,11 +88,4 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        _silence()
-
-
-def _silence() -> None:
-    """Discard what Python flushes to stdout when it ends."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)
+        silence(sys.stdout)

@@ -7,7 +7,6 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from enum import IntEnum
 from typing import Any, TextIO
 
@@ -87,8 +86,17 @@ def say_json(subcommand: str, results: Sequence[Any]) -> None:
 def note(subcommand: str, reason: str) -> None:
     """Write one line to stderr: the subcommand and a reason. The status stands if that fails."""
     name = f"scrapy robots {subcommand}" if subcommand else "scrapy robots"
-    with suppress(OSError):
+    try:
         sys.stderr.write(f"{name}: {escaped(reason)}\n")
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Discard what is left in a stream: Python ends with status 120 if it cannot be flushed."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def cell(value: object) -> str:
