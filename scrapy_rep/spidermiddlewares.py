@@ -117,21 +117,20 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         """
         async for each in start:
             is_held = False
-            while self._withholds_many():
-                is_held = True
-                await sleep(_PAUSE)
+            try:
+                while self._withholds_many():
+                    is_held = True
+                    await sleep(_PAUSE)
+            except Exception as error:  # noqa: BLE001  # the request in hand would be lost
+                self._stats.own_fault("The look at what waits", error)
             yield each
             if is_held and self._is_closing():
                 # Scrapy would take up all the rest in one go before it closes.
                 return
 
     def _withholds_many(self) -> bool:
-        try:
-            middleware = self._found_middleware()
-            return middleware is not None and middleware.withheld.holds_back_start
-        except Exception as error:  # noqa: BLE001  # the request in hand would be lost
-            self._stats.own_fault("The look at what waits", error)
-            return False
+        middleware = self._found_middleware()
+        return middleware is not None and middleware.withheld.holds_back_start
 
     def _is_closing(self) -> bool:
         middleware = self._found_middleware()
