@@ -24,13 +24,16 @@ PACKAGE = str(Path(scrapy_rep.__file__).parent)
 class ClosingSpider(RequestsSpider):
     """Closed `close_after` seconds after it opens; it keeps what happened on the way.
 
-    With `parked` the seconds count from when this many requests wait for a robots.txt. Stats:
-    `closing/seconds` from the first sign of the stop to the end, `idle/waiting` how often the
-    spider was called idle while requests waited for a robots.txt.
+    With `parked` the seconds count from when this many requests wait for a robots.txt, with `after`
+    from when this stat is there. Stats: `closing/seconds` from the first sign of the stop to the
+    end, `idle/waiting` how often the spider was called idle while requests waited for a robots.txt.
     """
 
-    def __init__(self, close_after: float | None = None, parked: int = 0, **kwargs: Any) -> None:
+    def __init__(
+        self, close_after: float | None = None, parked: int = 0, after: str = "", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
+        self.after = after
         self.close_after = close_after
         self.parked = parked
         self.stopping_since: float | None = None
@@ -56,7 +59,8 @@ class ClosingSpider(RequestsSpider):
         """The stop is arranged."""
         if self.close_after is None:
             return
-        if self.gate.cache_info()["waiting"] >= self.parked:
+        begins = not self.after or self.crawler.stats.get_value(self.after) is not None
+        if begins and self.gate.cache_info()["waiting"] >= self.parked:
             call_later(self.close_after, self.stop)
         else:
             call_later(0.01, self.opened)

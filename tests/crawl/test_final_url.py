@@ -249,7 +249,11 @@ async def test_many_responses_that_wait_for_one_site_share_a_fetch(
     assert len(far.robots_hits) == 1
 
 
-STOPPED = {"spider": "tests.crawl.closing.ClosingSpider", "parked": 1, "close_after": 0.3}
+STOPPED = {
+    "spider": "tests.crawl.closing.ClosingSpider",
+    "after": "robotstxt/final_url/judged",
+    "close_after": 0.3,
+}
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
