@@ -53,8 +53,7 @@ def run(project: Project, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
     counts, whys = Counter[str](), Counter[str]()
     told: list[dict[str, object]] = []
-    runs: dict[str, RunLine] = {}
-    for one in _compared(options.log, _Archived(options.warc), runs):
+    for one in _compared(options.log, _Archived(options.warc)):
         counts[one.result] += 1
         if one.result == UNDECIDED:
             whys[one.why] += 1
@@ -62,8 +61,6 @@ def run(project: Project, options: Namespace) -> Status:
             told += [one._asdict()] if one.result in (DIFFERS, UNDECIDED) else []
         elif one.result == DIFFERS:
             say(escaped(f"line {one.line}: {one.url}: {one.why}"))
-    if not runs and counts.total() == whys[_NO_LINE]:
-        raise usage_error(f"{options.log} is not a decision log")
     if options.format == "json":
         say_json("verify", told)
     note("verify", _summary(counts, whys))
@@ -84,16 +81,21 @@ def _summary(counts: Counter[str], whys: Counter[str]) -> str:
     return ", ".join(said)
 
 
-def _compared(log: str, archived: _Archived, runs: dict[str, RunLine]) -> Iterator[Compared]:
-    """Yield the result for each decision of a log; put the first line of each run into ``runs``."""
+def _compared(log: str, archived: _Archived) -> Iterator[Compared]:
+    """Yield the result for each decision of a log; raise ``EndingError`` for another file."""
+    runs: dict[str, RunLine] = {}
+    is_log = False
     with opened(log) as stream:
         for number, line in enumerate(read_lines(stream), 1):
+            is_log = is_log or line is not None
             if isinstance(line, RunLine):
                 runs[line.crawl] = line
             elif line is None:
                 yield Compared(number, "", UNDECIDED, _NO_LINE)
             else:
                 yield Compared(number, line.url, *archived.compare(line, runs.get(line.crawl)))
+    if not is_log:
+        raise usage_error(f"{log} is not a decision log")
 
 
 class _Archived:
