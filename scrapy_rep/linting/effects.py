@@ -6,14 +6,13 @@ that are not in both files: :func:`witnesses`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from scrapy_rep.robotstxt.lines import DEFAULT, Group, Groups, rules_of
+from scrapy_rep.robotstxt.normal_form import in_upper_case
 from scrapy_rep.robotstxt.pace import PACE_KEYS
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -26,7 +25,6 @@ _FILLER: Final = "~"
 _MOST_PAIRS: Final = 20_000
 """Pairs of patterns of which a path that may match both is made."""
 _ORIGIN: Final = "https://robots.invalid"
-_ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
 """What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
 
@@ -145,8 +143,7 @@ def _changes(
 
 def _patterns(rules: Iterable[tuple[bool, str]]) -> list[str]:
     """Return the patterns of rules, with their escapes as a URL in normal form has them."""
-    upper = partial(_ESCAPE.sub, lambda escape: escape.group().upper())
-    return sorted({upper(pattern) for _, pattern in rules} - {""})
+    return sorted({in_upper_case(pattern) for _, pattern in rules} - {""})
 
 
 def _deciding(verdict: Verdict) -> str:

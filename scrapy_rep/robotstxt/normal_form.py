@@ -248,8 +248,13 @@ def as_written(text: str) -> str:
     """
     if "%" in text:
         text = _STRAY_PERCENT.sub("%25", text)
-        text = _ESCAPE.sub(lambda found: found.group().upper(), text)
+        text = in_upper_case(text)
     return text.translate(_ENCODED)
+
+
+def in_upper_case(text: str) -> str:
+    """Return octets with their escapes in upper case, and all else as it is."""
+    return _ESCAPE.sub(lambda found: found.group().upper(), text)
 
 
 def within_escapes(pattern: str) -> str | None:
