@@ -105,8 +105,8 @@ def test_the_filter_is_measured() -> None:
 def test_records_cost_nothing_where_they_are_off() -> None:
     """Under 0.3 microseconds a request; and each kind of records is measured.
 
-    A log of all takes 1.3 times as long as the rest of the way of a request, and up to 2.8 times on
-    a processor whose caches it shares with others.
+    A log of all takes 1.3 times as long as the rest of the way of a request on one machine, and 2.8
+    times on another.
     """
     done = python("-m", "tests.benchmarks.records", "2000")
     assert done.returncode == 0, done.stderr
