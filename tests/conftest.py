@@ -28,8 +28,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before `-m` chooses: a timed test is a slow one."""
+    """Before `-m` chooses: a timed test is a slow one. What may take longest begins first."""
     timed.complete(items)
+    items.sort(key=_longest, reverse=True)  # or the last one would run alone
+
+
+def _longest(item: pytest.Item) -> float:
+    """Return how many seconds a test may take, where it says so."""
+    limit = item.get_closest_marker("timeout")
+    return float(limit.args[0]) if limit else 0.0
 
 
 def pytest_collection_finish() -> None:
