@@ -6,34 +6,19 @@ nothing but what Scrapy has imported already; the rest is imported when the comm
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from scrapy.settings import BaseSettings
-
 
 class RobotsCommand(ScrapyCommand):
     """Answers what a robots.txt allows, why, and what is wrong with it."""
 
-    default_settings: ClassVar[dict[str, Any]] = {
-        "LOGSTATS_INTERVAL": 0,
-        "REMOTE_CONTROL_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-    }
     requires_crawler_process = False
-
-    @property
-    def project(self) -> BaseSettings:
-        """The settings of the project and the command line."""
-        if self.settings is None:
-            raise RuntimeError("Scrapy has given the command no settings")
-        return self.settings
 
     def syntax(self) -> str:
         """Return what follows ``scrapy robots``."""
@@ -52,12 +37,8 @@ class RobotsCommand(ScrapyCommand):
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Parse the subcommand and its options; end with status 2 if they are not right."""
         super().process_options(args, opts)
-        try:
-            import_module("scrapy_rep.commands.cli").prepare(args, opts)
-        except KeyboardInterrupt:  # while modules are imported, which takes a second
-            sys.stderr.write("scrapy robots: interrupted\n")
-            sys.exit(130)
+        import_module("scrapy_rep.commands.cli").prepare(args, opts)
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Run the subcommand; set the exit status."""
-        self.exitcode = import_module("scrapy_rep.commands.cli").run(self.project, opts)
+        self.exitcode = import_module("scrapy_rep.commands.cli").run(self.settings, opts)

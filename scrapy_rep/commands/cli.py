@@ -12,29 +12,19 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.options import parsers
-from scrapy_rep.commands.output import EndingError, Status, described, note, silence, why
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-logger = logging.getLogger("scrapy_rep")
-
-_EXTRAS = {"jinja2": "report", "msgspec": "evidence", "warcio": "evidence"}
-"""Libraries that some subcommands need, and the extras that install them."""
+from scrapy_rep.commands.output import Status, ending, note, silence
 
 
 def prepare(args: Sequence[str], opts: Namespace) -> None:
     """Parse what Scrapy has left over; without a subcommand, print the help."""
     parser, several = parsers()
-    words = [word for word in args if not word.startswith("-")]
-    if opts.help or not args:
-        named = (several.get(" ".join(words[:count])) for count in (2, 1))
-        next(filter(None, named), parser).print_help()
-        sys.exit(Status.CLEAN)
+    if opts.help or not args:  # Scrapy's parser has taken the option
+        args = [*args, "--help"]
     # A mistake in the options of a subcommand is told with the help of that.
     options, rest = parser.parse_known_args(args)
     if rest:
@@ -47,7 +37,8 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
     """Return the exit status of a subcommand, after a line on stderr unless that is 0."""
     options = opts.robots
     if options.quiet:
-        logger.addHandler(logging.NullHandler())  # or Python writes warnings to stderr
+        # Otherwise Python writes warnings to stderr.
+        logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
     for name in ("stdin", "stdout", "stderr"):  # one of them may be closed
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123
@@ -55,7 +46,7 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
         if hasattr(stream, "reconfigure"):  # whatever the locale, no text raises an error
             stream.reconfigure(errors="backslashreplace")
     try:
-        project = Project(settings, getattr(options, "spider", None))
+        project = Project(settings, options)
         status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(project, options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
@@ -63,24 +54,10 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
         return int(Status.CLEAN)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # users get a line
         _flush()
-        status, said = _ending(error)
-        note(options.subcommand, said)
+        ended = ending(error)
+        note(options.subcommand, str(ended))
+        status = ended.status
     return int(status)
-
-
-def _ending(error: BaseException) -> tuple[Status, str]:
-    """Return the status after an error, and what users are told; a log has more, if asked for."""
-    if isinstance(error, EndingError):
-        return error.status, error.reason
-    if isinstance(error, KeyboardInterrupt):
-        return Status.INTERRUPTED, "interrupted"
-    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
-        said = f"this needs {error.name}: pip install 'scrapy_rep[{_EXTRAS[error.name]}]'"
-        return Status.USAGE, said
-    if isinstance(error, OSError):
-        return Status.USAGE, f"{error.filename}: {why(error)}" if error.filename else why(error)
-    logger.debug("A fault of scrapy_rep", exc_info=error)
-    return Status.USAGE, f"a fault of scrapy_rep: {described(error)}"
 
 
 def _flush() -> None:

@@ -8,73 +8,61 @@ or beside the crawl is off: pipelines, feeds, extensions, spider middlewares and
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
-from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.commands.output import EndingError, Status, described, note, usage_error
-from scrapy_rep.commands.sources import (
-    STDIN,
-    authority_named,
-    is_url,
-    read,
-    refuse_stdin_twice,
-)
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Decision
+from scrapy_rep.commands.output import EndingError, Status, described, ending, note
+from scrapy_rep.commands.sources import governing, is_url, read, refuse_stdin_twice
+from scrapy_rep.gate.explain import Explainer, LookUp
 from scrapy_rep.gate.identity import Identity
+from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.settings import BaseSettings
-
-    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.gate.explain import LookUp
-    from scrapy_rep.sites.cached_rules import CachedRules
 
 _PATIENCE = 3.0
 """Seconds after which users are told that sites are still being asked."""
 
 T = TypeVar("T")
-Work = Callable[["RepDownloaderMiddleware"], Awaitable[T]]
+Work = Callable[[Explainer], Awaitable[T]]
 
 
 class Project:
-    """The settings of the project and the command line, and the spider that ``--spider`` names.
+    """The settings of the project, the command line, and the spider that ``--spider`` names.
 
     ``given`` are the settings without those of the spider, ``settings`` those with them. Raises
     ``EndingError`` if the project has no such spider, or if it cannot be loaded.
     """
 
-    def __init__(self, given: BaseSettings, name: str | None) -> None:
+    def __init__(self, given: BaseSettings, options: Namespace) -> None:
         self.given = given
+        self.options = options
         self.settings = given.copy()
         self.spider: type[Spider] | None = None
+        name = getattr(options, "spider", None)  # which not all subcommands have
         if name is None:
             return
         try:
             self.spider = get_spider_loader(given).load(name)
-        except KeyError:
-            raise usage_error(f"no spider is called {name}") from None
-        except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-            raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
-        try:
             self.spider.update_settings(self.settings)
         except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-            said = f"the settings of the spider {name} cannot be read: {described(error)}"
-            raise usage_error(said) from None
+            said = f"the spider {name} cannot be loaded: {described(error)}"
+            raise EndingError(said) from None
 
     @cached_property
     def chosen(self) -> RepSettings:
@@ -82,7 +70,7 @@ class Project:
         try:
             return RepSettings.from_settings(self.settings)
         except ValueError as error:
-            raise usage_error(str(error)) from None
+            raise EndingError(str(error)) from None
 
     @property
     def agent(self) -> tuple[str, ...]:
@@ -91,7 +79,7 @@ class Project:
         try:
             return Identity(crawler, self.chosen, RepStats()).default
         except ValueError as error:
-            raise usage_error(str(error)) from None
+            raise EndingError(str(error)) from None
 
 
 class _Nothing(Spider):
@@ -119,12 +107,9 @@ _SETTINGS: dict[str, Any] = {
     "REP_DECISION_LOG": None,
     "REP_WARC": None,
     "ITEM_PIPELINES": {},
-    "ITEM_PIPELINES_BASE": {},
-    "FEEDS": {},
     "EXTENSIONS": {},
-    "EXTENSIONS_BASE": {},
+    "EXTENSIONS_BASE": {},  # feeds, too
     "SPIDER_MIDDLEWARES": {},
-    "SPIDER_MIDDLEWARES_BASE": {},
     "SCHEDULER": NoRequests,
 }
 _ADDON = "scrapy_rep.Addon"
@@ -132,121 +117,125 @@ _MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
 
 
 def look_up(
-    project: Project,
-    options: Namespace,
-    urls: Sequence[str],
-    agent: Sequence[str] | None = None,
+    project: Project, urls: Sequence[str], agent: Sequence[str] | None = None
 ) -> list[LookUp]:
-    """Return what is known of some URLs, all asked for at once; raise ``ValueError``.
+    """Return what is known of some URLs, all asked for at once.
 
     What takes more than a few seconds is said on stderr, because a site that fails is asked as
     often as in a crawl.
     """
     said = "still waiting for robots.txt; a site that fails is asked several times, as in a crawl"
-    timer = Timer(_PATIENCE, note, (options.subcommand, said))
+    timer = Timer(_PATIENCE, note, (project.options.subcommand, said))
     timer.daemon = True
     timer.start()
     try:
-        work = partial(look_up_at_once, urls=urls, agent=agent)
-        return in_crawl(project, work, quiet=options.quiet)
+        return in_crawl(project, partial(look_up_at_once, urls=urls, agent=agent))
     finally:
         timer.cancel()
 
 
 async def look_up_at_once(
-    middleware: RepDownloaderMiddleware, urls: Sequence[str], agent: Sequence[str] | None
+    explainer: Explainer, urls: Sequence[str], agent: Sequence[str] | None
 ) -> list[LookUp]:
-    """Return what is known of some URLs, within a crawl; raise ``ValueError``."""
-    asked: list[Deferred[LookUp]] = [
-        deferred_from_coro(middleware.look_up(url, agent)) for url in urls
-    ]
+    """Return what is known of some URLs, within a crawl."""
+    asked = [deferred_from_coro(explainer.look_up(url, agent)) for url in urls]
     return [await maybe_deferred_to_future(one) for one in asked]
 
 
-def robots_txt_of(
-    project: Project, options: Namespace, sources: Sequence[str]
-) -> Iterator[bytes | CachedRules | EndingError]:
-    """Yield the octets of each source: a file, standard input, or the site of a URL.
+class Version(NamedTuple):
+    """The octets of a robots.txt, or the error that says why it cannot be read or fetched.
 
-    A site without a robots.txt yields what is known of it instead, and a source that cannot be read
-    or fetched the error that says why. Raises ``EndingError`` for a bad URL.
+    If a site has none, ``lack`` says why, and the octets are those of a file that means the same.
+    """
+
+    body: bytes = b""
+    lack: str = ""
+    error: EndingError | None = None
+
+
+def versions(project: Project, sources: Sequence[str]) -> list[Version]:
+    """Return what each source has: a file, standard input, or the site of a URL.
+
+    Raises ``EndingError`` for a bad URL.
     """
     refuse_stdin_twice(*sources)
     urls = [source for source in sources if is_url(source)]
     for url in urls:
-        authority_named(url)
-    fetched = dict(zip(urls, look_up(project, options, urls) if urls else (), strict=True))
-    for source in sources:
-        if source not in fetched:
-            yield _read(source)
-            continue
-        known = fetched[source].known
-        if known is None or known.unreachable:
-            yield unreachable(source, fetched[source])
-        else:
-            yield known if known.body is None else known.body
+        governing(url)
+    fetched = dict(zip(urls, look_up(project, urls) if urls else (), strict=True))
+    return [
+        _fetched(source, fetched[source].known) if source in fetched else _read(source)
+        for source in sources
+    ]
 
 
-def _read(source: str) -> bytes | EndingError:
-    """Return the octets of a file or standard input, or the error that says why there are none."""
+def _read(source: str) -> Version:
     try:
-        return read(source)
-    except EndingError as error:
-        is_there = source == STDIN or Path(source).exists()
-        hint = "" if is_there else "; a URL begins with http:// or https://"
-        return EndingError(error.status, error.reason + hint)
+        return Version(read(source))
+    except (EndingError, OSError) as error:
+        return Version(error=ending(error))
 
 
-def unreachable(url: str, one: LookUp) -> EndingError:
-    """Return the error that ends the command if the rules of a site are not known."""
-    cause = "error" if one.known is None else one.known.cause
-    return EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
+def _fetched(url: str, known: CachedRules | None) -> Version:
+    if known is None or known.unreachable:
+        cause = Cause.ERROR.value if known is None else known.cause
+        said = f"the robots.txt of {url} is unreachable: {cause}"
+        return Version(error=EndingError(said, Status.UNKNOWN))
+    if known.body is not None:
+        return Version(known.body)
+    body = b"" if known.decision is Decision.ALLOW_ALL else b"User-agent: *\nDisallow: /\n"
+    return Version(body, lack_of_rules(known))
 
 
-def in_crawl(project: Project, work: Work[T], *, quiet: bool) -> T:
-    """Return what ``work`` returns; it is given the middleware of the crawl.
+def lack_of_rules(known: CachedRules) -> str:
+    """Return why a site has no rules: printable, in one line."""
+    if known.unreachable or known.answer is None:
+        return escaped(known.cause)
+    return f"no robots.txt: status {known.answer.status}"
 
-    If the crawl is ``quiet``, it logs nothing.
+
+def in_crawl(project: Project, work: Work[T]) -> T:
+    """Return what ``work`` returns; it is given what answers in the crawl.
+
     Raises what ``work`` raises, and ``EndingError`` if the crawl could not start, which is a fault
     of the project: of a spider, a component or a setting.
     """
     chosen = {**_SETTINGS, "ADDONS": {**project.settings.getdict("ADDONS"), _ADDON: 100}}
-    if quiet:
+    if project.options.quiet:
         chosen["LOG_ENABLED"] = False
     project.given.setdict(chosen, priority="cmdline")  # which takes precedence over the spider's
     outcome: Future[T] = Future()
-    failures: list[BaseException | None] = []
 
     async def start(self: Spider) -> AsyncIterator[Any]:
         try:
             middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
             if middleware is None:
-                raise usage_error("the settings do not enable scrapy_rep")
-            outcome.set_result(await work(middleware))
+                raise EndingError("the settings do not enable scrapy_rep")
+            outcome.set_result(await work(middleware.explainer))
         except Exception as error:  # noqa: BLE001  # it is raised again below
             outcome.set_exception(error)
         return
         yield  # makes this an asynchronous generator
 
+    failure: BaseException | None
     try:
         spider = type("RobotsSpider", (project.spider or _Nothing,), {"start": start})
-        _crawl(project.given, spider, failures)
+        failure = _crawl(project.given, spider)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the code of a project
-        failures.append(error)
+        failure = error
     if outcome.done():
         return outcome.result()
-    for failure in filter(None, failures):
-        if isinstance(failure, KeyboardInterrupt):
-            raise failure
-        # The add-on raises an error that is both for a bad setting; its text says all.
-        is_setting = isinstance(failure, SystemExit) and isinstance(failure, ValueError)
-        said = str(failure) if is_setting else described(failure)
-        raise usage_error(f"the crawl cannot start: {said}")
-    raise EndingError(Status.INTERRUPTED, "interrupted")
+    if failure is None or isinstance(failure, KeyboardInterrupt):
+        raise KeyboardInterrupt
+    # The add-on raises an error that is both for a bad setting; its text says all.
+    is_setting = isinstance(failure, SystemExit) and isinstance(failure, ValueError)
+    said = str(failure) if is_setting else described(failure)
+    raise EndingError(f"the crawl cannot start: {said}")
 
 
-def _crawl(settings: Any, spider: type[Spider], failures: list[BaseException | None]) -> None:
-    """Run a crawl to its end; add what went wrong outside of ``start`` to ``failures``."""
+def _crawl(settings: Any, spider: type[Spider]) -> BaseException | None:
+    """Run a crawl to its end; return what went wrong outside of ``start``."""
+    failures: list[BaseException | None] = [None]
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED", True)
     process: Any = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
     crawling = process.crawl(spider)
@@ -257,3 +246,4 @@ def _crawl(settings: Any, spider: type[Spider], failures: list[BaseException | N
             lambda task: failures.append(None if task.cancelled() else task.exception())
         )
     process.start()
+    return failures[-1]

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from scrapy_rep.commands.check import as_json, lack_of_rules, look_up_all, shown, told
-from scrapy_rep.commands.crawl import unreachable
-from scrapy_rep.commands.output import Status, note, painted, say, say_json
-from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.commands.check import as_json, look_up_all, shown, sum_up
+from scrapy_rep.commands.crawl import Project, lack_of_rules
+from scrapy_rep.commands.output import Status, painted, say, say_json
+from scrapy_rep.gate.explain import LookUp
 from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.lines import agent_lines
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.robotstxt.verdict import Verdict, as_plain, is_undefined
+from scrapy_rep.robotstxt.verdict import Verdict, as_plain, why
 
-if TYPE_CHECKING:
-    from scrapy_rep.commands.crawl import Project
-    from scrapy_rep.gate.explain import LookUp
-
-_DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}
+_DECIDERS = {OVERRIDE: "by an override", PACE: "by the pace", USE: "by the use of the page"}
 _MOST_MATCHES = 12
 """Rules that are shown of those that match; the others would lose to all of them."""
 
@@ -43,26 +38,21 @@ class Explanation(NamedTuple):
 
 def run(project: Project, options: Namespace) -> Status:
     """Print why the verdict is what it is: what decided, the lines that count, other profiles."""
-    authority_named(options.url)
-    started, file = time.time(), options.robots_txt
     profile = project.chosen.profile
     [one] = look_up_all(project, options, [options.url])
-    known = one.known
-    if is_undefined(one.verdict):
-        raise unreachable(options.url, one)
-    found, origin = None, file or str(one.authority)
-    if known is not None and known.body is not None and known.answer is not None:
+    known, found = one.known, None
+    if known is not None and known.body is not None:
         found = explained(known.body, requested_url(options.url), one.agent, profile)
-        origin = file or known.answer.uri or origin
     if options.format == "json":
-        said = as_json(options.url, one, profile, started, file)
-        say_json("explain", [said | _as_json(found)])
+        said = as_json(options.url, one, profile)
+        said["matched"] = [] if found is None else [as_plain(each) for each in found.matched]
+        said["other_profiles"] = {} if found is None else {n: as_plain(v) for n, v in found.others}
+        say_json("explain", [said])
     else:
+        fetched = "" if known is None or known.answer is None else known.answer.uri
+        origin = options.robots_txt or fetched or str(one.authority)
         _as_text(options.url, one, found, profile, origin)
-    if one.verdict.allowed:
-        return Status.CLEAN
-    note("explain", "the URL is disallowed")
-    return Status.FOUND
+    return sum_up("explain", [one])
 
 
 def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Explanation:
@@ -86,60 +76,37 @@ def _parse(body: bytes, profile: str) -> RobotsTxt:
     return RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
 
 
-def _as_json(found: Explanation | None) -> dict[str, Any]:
-    """Return what an explanation adds to the verdict; nothing if there are no rules."""
-    return {
-        "by_rules": None if found is None else as_plain(found.verdict),
-        "matched": [] if found is None else [as_plain(each) for each in found.matched],
-        "groups": [] if found is None else found.groups,
-        "other_profiles": {} if found is None else {n: as_plain(v) for n, v in found.others},
-    }
-
-
 def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:
     say(f"{shown(one.verdict)}: {escaped(url)}")
-    if one.by != RULES:
-        decider = "" if one.verdict.override is not None else f"{_DECIDERS[one.by]}: "
-        say(f"  {escaped(decider + told(one.verdict))}")
-    if found is None:
-        if one.known is not None:
-            start = "unreachable: " if one.known.unreachable else ""
-            say(f"  {one.authority}: {start}{escaped(lack_of_rules(one.known))}")
-        return
-    if one.by != RULES:
-        say(f"  by the rules alone: {shown(found.verdict)}, {escaped(told(found.verdict))}")
+    if found is not None:
+        rules = why(found.verdict)
     else:
-        agent = escaped(", ".join(one.agent))
-        say(f"  for {agent} in the profile {profile}: {escaped(told(found.verdict))}")
+        rules = why(one.verdict) if one.known is None else lack_of_rules(one.known)
+    if one.by == RULES:
+        say(f"  for {escaped(', '.join(one.agent))} in the profile {profile}: {rules}")
+    else:
+        say(f"  {_DECIDERS[one.by]}: {why(one.verdict)}")
+        say(f"  by the rules alone: {rules}")
+    if found is None:
+        return
     _excerpt(found, origin)
     if found.others:
         say()
         say(painted("Other profiles", "bold"))
-        several: dict[str, list[str]] = {}
-        for name, other in found.others:
-            several.setdefault(f"{shown(other)}: {escaped(told(other))}", []).append(name)
-        for said, names in several.items():
-            say(f"  {', '.join(names)}: {said}")
+    for name, other in found.others:
+        say(f"  {name}: {shown(other)}: {why(other)}")
 
 
 def _excerpt(found: Explanation, origin: str) -> None:
-    """Print the lines that count, with those beside them; ``>`` marks the deciding one."""
+    """Print the lines that count; ``>`` marks the deciding one."""
     deciding, *losing = [verdict.line for verdict in found.matched] or [None]
-    counting = {*found.groups, *losing, deciding} - {None}
+    counting = {line for line in (*found.groups, *losing, deciding) if line is not None}
     if not counting:
         return
     say()
     say(painted(escaped(origin), "bold"))
-    last = 0
-    for number, line in enumerate(found.lines, 1):
-        if not counting & {number - 1, number, number + 1}:
-            continue
-        if number > last + 1:
-            say("        ...")
-        last = number
+    for number in sorted(counting):
         mark = ">" if number == deciding else " "
         end = "  (decides)" if number == deciding else "  (loses)" if number in losing else ""
-        text = f"  {mark} {number:>4}  {escaped(line)}{end}".rstrip()
+        text = f"  {mark} {number:>4}  {escaped(found.lines[number - 1])}{end}"
         say(painted(text, "bold" if mark == ">" else ""))
-    if last < len(found.lines):
-        say("        ...")

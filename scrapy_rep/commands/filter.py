@@ -14,39 +14,28 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from gzip import GzipFile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import unquote
 
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
-from scrapy_rep.commands.archives import NewestResponses, Undecided
+from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
-from scrapy_rep.commands.crawl import in_crawl, look_up_at_once
+from scrapy_rep.commands.crawl import Project, in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.commands.output import Status, counted, note, usage_error, why
-from scrapy_rep.commands.sources import (
-    STDIN,
-    opened,
-    read,
-    refuse_stdin_twice,
-    refuse_to_overwrite,
-)
-from scrapy_rep.gate.explain import asked_for
+from scrapy_rep.commands.output import EndingError, Status, counted, listed, note
+from scrapy_rep.commands.sources import STDIN, opened, read, refuse_stdin_twice, refuse_to_overwrite
+from scrapy_rep.gate.explain import Explainer, asked_for
+from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.robotstxt.verdict import is_undefined
-
-if TYPE_CHECKING:
-    from scrapy_rep.commands.crawl import Project
-    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.gate.judge import Judge
-    from scrapy_rep.robotstxt.verdict import Verdict
-    from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
+from scrapy_rep.sites.cached_rules import CachedRules
 
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""
@@ -62,7 +51,7 @@ _KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"})
 """Octets that a request leaves as they are; but a ``?`` at the end is dropped."""
 
 
-_NO_URL, _UNDECIDED = "not a URL", "undecided"
+_MALFORMED, _UNDECIDED = "malformed", "undecided"
 
 
 class Ruling(NamedTuple):
@@ -82,15 +71,18 @@ def _none(reason: str, rest: str = DISALLOWED) -> Ruling:
     return Ruling(lambda _: False, lambda _: reason, rest)
 
 
-_NOT_A_URL: Final = _none("not a URL", _NO_URL)
-_TOO_LONG: Final = _none("line too long", _NO_URL)
+_NOT_A_URL: Final = _none("not a URL", _MALFORMED)
+_TOO_LONG: Final = _none("line too long", _MALFORMED)
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
+_NOTHING_KNOWN: Final[dict[Authority, Ruling]] = {}
 
 
 def _ruling_of(
-    judge: Judge, authority: Authority, known: CachedRules, agent: tuple[str, ...]
+    judge: Judge, authority: Authority, known: CachedRules | None, agent: tuple[str, ...]
 ) -> Ruling:
-    """Return what a site says after an answer, as a crawl understands it."""
+    """Return what a site says, as a crawl understands it; if nothing is known, nothing passes."""
+    if known is None:
+        return _none(UNREACHABLE, _UNDECIDED)
     asked = asked_for(authority.robots_uri, authority, agent)
     robots, octets = known.robots, len(known.body or b"")
 
@@ -99,7 +91,7 @@ def _ruling_of(
 
     def reason(url: str) -> str:
         verdict = judged(url)
-        said = escaped(told(verdict, known))
+        said = told(verdict, known)
         return f"unreachable: {said}" if is_undefined(verdict) else said
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
@@ -116,7 +108,7 @@ class Sieve:
     """
 
     def __init__(self, find: Callable[[Authority], Ruling], rejected: BinaryIO | None) -> None:
-        self._find = find
+        self.find = find
         self._rejected = rejected
         self.known: dict[str, Ruling] = {}
         self._octets = 0
@@ -158,44 +150,34 @@ class Sieve:
             return _NOT_A_URL
         if authority is None:
             return _UNGOVERNED if has_scheme(origin) else _NOT_A_URL
-        found = self.known[origin] = self._find(authority)
+        found = self.known[origin] = self.find(authority)
         self._octets += found.octets + _ORIGIN_OCTETS
         return found
 
     def _reject(self, given: bytes, url: str, ruling: Ruling) -> None:
         self.counts[ruling.rest] += 1
         if self._rejected is not None:
-            reason = "empty line" if not given else ruling.why(url)
-            self._rejected.write(given + b"\t" + reason.encode("utf-8", "backslashreplace") + b"\n")
-
-    def summary(self) -> str:
-        """Return the counts in one line."""
-        said = [f"{self.counts[ALLOWED]:,} {ALLOWED}"]
-        for rest in (DISALLOWED, _NO_URL, _UNDECIDED):
-            if number := self.counts[rest]:
-                several = "not URLs" if rest == _NO_URL and number > 1 else rest
-                said.append(f"{number:,} {several}")
-        return f"{counted(self.counts.total(), 'line')}: {', '.join(said)}"
+            reason = ruling.why(url).encode("utf-8", "backslashreplace")
+            self._rejected.write(given + b"\t" + reason + b"\n")
 
 
 def run(project: Project, options: Namespace) -> Status:
     """Copy the URLs that may be fetched to stdout; sum up on stderr."""
     if options.missing and not options.warc:
-        raise usage_error("--missing is about archives: it needs --warc")
+        raise EndingError("--missing is about archives: it needs --warc")
     if options.robots_txt and options.warc:
-        raise usage_error("--robots-txt and --warc: give one of them")
+        raise EndingError("--robots-txt and --warc: give one of them")
     refuse_stdin_twice(options.source, options.robots_txt)
     chosen = project.chosen
     store = unquote((chosen.store or "").removeprefix("sqlite://"))
     inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, store)
     refuse_to_overwrite(options.rejected, *inputs)
     fetches = not (options.robots_txt or options.warc)
-    fetched: dict[Authority, Ruling] = {}
     # The rules are read before any output is opened.
-    find = fetched.__getitem__ if fetches else _offline(project, options)
+    find = _NOTHING_KNOWN.__getitem__ if fetches else _offline(project, options)
     with (
         opened(options.source) as source,
-        _rejections(options.rejected) as rejected,
+        Path(options.rejected).open("wb") if options.rejected else nullcontext() as rejected,
         _progress(options.source, source) as advance,
     ):
         sieve = Sieve(find, rejected)
@@ -206,64 +188,57 @@ def run(project: Project, options: Namespace) -> Status:
             advance(len(chunk) + 1)
 
         if fetches:
-            _sort_in_crawl(project, options, lines, sort, sieve.known, fetched)
+            _sort_in_crawl(project, sieve, lines, sort)
         else:
             for chunk in lines:
                 sort(chunk)
-    note("filter", sieve.summary())
+    said = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
+    note("filter", f"{counted(sieve.counts.total(), 'line')}: {said or 'none'}")
     return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
 
 
 def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruling]:
     """Return what finds the ruling of an authority without the network."""
     offline = Offline(project, options.agent)
-    limits = offline.settings
     body, archive = b"", None
     if options.robots_txt:
         body = read(options.robots_txt)
     else:
-        archive = NewestResponses(options.warc, limits.max_size, limits.max_redirects)
+        archive = NewestResponses(options.warc, offline.settings.max_redirects)
 
     def find(authority: Authority) -> Ruling:
-        found = (200, body) if archive is None else archive.find(authority)
-        if isinstance(found, Undecided):
-            if not (found.is_missing and options.missing):
-                return _none(escaped(found.why), _UNDECIDED)
-            if options.missing == "reject":
-                return _none(escaped(found.why))
-            found = 404, b""
-        known = offline.known(authority, found[1], found[0])
+        answer = body, 200
+        if archive is not None:
+            found = archive.find(authority)
+            if found is not None and found.damage:
+                return _none(escaped(found.damage), _UNDECIDED)
+            if found is None and options.missing != "allow":
+                return _none("not in the archive", DISALLOWED if options.missing else _UNDECIDED)
+            answer = (b"", 404) if found is None else (found.body, found.status)
+        known = offline.known(authority, *answer)
         return _ruling_of(offline.judge, authority, known, offline.agent)
 
     return find
 
 
 def _sort_in_crawl(
-    project: Project,
-    options: Namespace,
-    lines: Iterator[bytes],
-    sort: Callable[[bytes], None],
-    known: Mapping[str, Ruling],
-    fetched: dict[Authority, Ruling],
+    project: Project, sieve: Sieve, lines: Iterator[bytes], sort: Callable[[bytes], None]
 ) -> None:
     """Sort chunk by chunk, after the rules of all new sites of a chunk are fetched at once."""
 
-    async def work(middleware: RepDownloaderMiddleware) -> bool:
-        judge = middleware.explainer.judge
+    async def work(explainer: Explainer) -> bool:
         while (chunk := await from_thread(_in_thread(partial(next, lines, None)))) is not None:
-            fetched.clear()
-            authorities = [*_unknown(chunk, known)]
+            authorities = [*_unknown(chunk, sieve.known)]
             urls = [one.robots_uri for one in authorities]
-            found = await look_up_at_once(middleware, urls, options.agent)
-            for authority, one in zip(authorities, found, strict=True):
-                if one.known is None:  # the fetch took too long
-                    fetched[authority] = _none(one.verdict.reason, _UNDECIDED)
-                else:
-                    fetched[authority] = _ruling_of(judge, authority, one.known, one.agent)
+            found = await look_up_at_once(explainer, urls, project.options.agent)
+            sieve.find = {
+                authority: _ruling_of(explainer.judge, authority, one.known, one.agent)
+                for authority, one in zip(authorities, found, strict=True)
+            }.__getitem__
             sort(chunk)
         return True
 
-    in_crawl(project, work, quiet=options.quiet)
+    in_crawl(project, work)
 
 
 def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
@@ -306,16 +281,6 @@ def _write(lines: bytes) -> None:
         lines = "\n".join(map(escaped, shown)).encode("utf-8", "surrogateescape")
     sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()
-
-
-def _rejections(name: str | None) -> AbstractContextManager[BinaryIO | None]:
-    """Open the file for what is rejected, if there is one; raise ``EndingError``."""
-    if name is None:
-        return nullcontext()
-    try:
-        return Path(name).open("wb")
-    except (OSError, ValueError) as error:
-        raise usage_error(f"cannot write {name}: {why(error)}") from None
 
 
 @contextmanager

@@ -5,70 +5,46 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.check import lack_of_rules
-from scrapy_rep.commands.crawl import robots_txt_of
-from scrapy_rep.commands.output import (
-    EndingError,
-    Status,
-    counted,
-    note,
-    painted,
-    say,
-    say_json,
-    usage_error,
-)
+from scrapy_rep.commands.crawl import Project, versions
+from scrapy_rep.commands.output import EndingError, Status, counted, note, painted, say, say_json
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
-from scrapy_rep.linting.codes import CODES, at_least
+from scrapy_rep.linting.codes import CODES, Severity, at_least
+from scrapy_rep.linting.formats import Located
 from scrapy_rep.records import own_version
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.sites.cached_rules import CachedRules
-
-if TYPE_CHECKING:
-    from scrapy_rep.commands.crawl import Project
-    from scrapy_rep.linting.codes import Severity
-    from scrapy_rep.linting.formats import Located
 
 _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
 
 def run(project: Project, options: Namespace) -> Status:
     """Print the findings of all sources; a source that cannot be read loses no others."""
-    selected = (_codes(options.select) or {*CODES}) - _codes(options.ignore)
-    shows_all = options.all or options.select or options.fail_on == "information"
-    least: Severity = "information" if shows_all else "warning"
+    ignored = {code.strip() for text in options.ignore for code in text.split(",")}
+    for code in sorted(ignored - {*CODES}):
+        raise EndingError(f"{code} is not a code of findings")
+    least: Severity = "information" if options.all else "warning"
     worst = Status.CLEAN
     found: list[Located] = []
-    several = robots_txt_of(project, options, options.sources)
-    for source, body in zip(options.sources, several, strict=True):
-        if isinstance(body, EndingError):
-            note("lint", body.reason)
-            worst = max(worst, body.status)
-        elif isinstance(body, CachedRules):
-            note("lint", f"{source}: {lack_of_rules(body)}")
+    several = versions(project, options.sources)
+    for source, version in zip(options.sources, several, strict=True):
+        if version.error is not None:
+            note("lint", str(version.error))
+            worst = max(worst, version.error.status)
+        elif version.lack:
+            note("lint", f"{source}: {version.lack}")
         else:
-            of_source = (one for one in lint(body) if one.code in selected)
+            of_source = (one for one in lint(version.body) if one.code not in ignored)
             found += [(source, one) for one in of_source if at_least(one.severity, least)]
     _say(found, options.format)
     if not found and worst is Status.CLEAN and options.format == "text":
         say("no findings")
-    fail_on = options.fail_on
-    if fail_on == "never" or not any(at_least(one.severity, fail_on) for _, one in found):
-        return worst
     counts = Counter(one.severity for _, one in found)
     said = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]
-    note("lint", ", ".join(said) or f"{counts['information']:,} for information")
-    return worst or Status.FOUND
-
-
-def _codes(given: Sequence[str] | None) -> set[str]:
-    """Return the codes of an option; raise ``EndingError`` for one that does not exist."""
-    codes = {code.strip() for text in given or () for code in text.split(",")} - {""}
-    for code in sorted(codes - {*CODES}):
-        raise usage_error(f"{code} is not a code of findings")
-    return codes
+    if said:
+        note("lint", ", ".join(said))
+        worst = worst or Status.FOUND
+    return worst
 
 
 def _say(found: Sequence[Located], form: str) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
-from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.outcome import archived_outcome
 from scrapy_rep.access.policy import learn, standing
-from scrapy_rep.commands.output import usage_error
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.commands.crawl import Project
+from scrapy_rep.commands.output import EndingError
 from scrapy_rep.gate.explain import LookUp, asked_for
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
@@ -25,11 +26,6 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
-
-if TYPE_CHECKING:
-    from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import RequestedPace
-    from scrapy_rep.commands.crawl import Project
 
 
 class Offline:
@@ -51,7 +47,7 @@ class Offline:
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
-            raise usage_error(str(error)) from None
+            raise EndingError(str(error)) from None
         applied = None
         if overrides:
             applied = AppliedOverrides(overrides, RepStats(), self._paces.read, time.time)

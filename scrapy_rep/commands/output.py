@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, TextIO
 
 from scrapy_rep.robotstxt.printable import escaped
 
+logger = logging.getLogger("scrapy_rep")
+
+_EXTRAS = {"jinja2": "report", "msgspec": "evidence", "warcio": "evidence"}
+"""Libraries that some subcommands need, and the extras that install them."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
@@ -31,17 +37,15 @@ class Status(IntEnum):
 
 
 class EndingError(Exception):
-    """Ends the command with a status and a reason, one line for stderr."""
+    """Ends the command with a status and a reason, one line for stderr.
 
-    def __init__(self, status: Status, reason: str):
+    The status is :attr:`Status.USAGE`, a mistake in the options or the input, unless another is
+    given.
+    """
+
+    def __init__(self, reason: str, status: Status = Status.USAGE):
         super().__init__(reason)
         self.status = status
-        self.reason = reason
-
-
-def usage_error(reason: str) -> EndingError:
-    """Return the error that ends the command because of its options or its input."""
-    return EndingError(Status.USAGE, reason)
 
 
 def described(error: BaseException) -> str:
@@ -49,25 +53,29 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def why(error: Exception) -> str:
-    """Return what went wrong with a file, without its name and the number of the error.
-
-    ``ValueError`` is what Python raises for a name that no file can have.
-    """
+def ending(error: BaseException) -> EndingError:
+    """Return the error that ends the command after any other; a log has more, if asked for."""
+    if isinstance(error, EndingError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return EndingError("interrupted", Status.INTERRUPTED)
+    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
+        extra = f"pip install 'scrapy_rep[{_EXTRAS[error.name]}]'"
+        return EndingError(f"this needs {error.name}: {extra}")
     if isinstance(error, OSError):
-        return error.strerror or str(error) or type(error).__name__
-    return "not a file name" if isinstance(error, ValueError) else str(error)
-
-
-def has_colours(stream: TextIO) -> bool:
-    """Return True if a stream is a terminal whose user wants colours (https://no-color.org)."""
-    environ = os.environ
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        of_file = f"{error.filename}: " if error.filename else ""
+        return EndingError(f"{of_file}{error.strerror or described(error)}")
+    logger.debug("A fault of scrapy_rep", exc_info=error)
+    return EndingError(f"a fault of scrapy_rep: {described(error)}")
 
 
 def painted(text: str, style: str) -> str:
-    """Return text for stdout, in a style if that is a terminal with colours."""
-    if not style or not has_colours(sys.stdout):
+    """Return text for stdout, in a style if that is a terminal whose user wants colours.
+
+    See https://no-color.org.
+    """
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if not style or is_plain or not sys.stdout.isatty():
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
@@ -85,9 +93,8 @@ def say_json(subcommand: str, results: Sequence[Any]) -> None:
 
 def note(subcommand: str, reason: str) -> None:
     """Write one line to stderr: the subcommand and a reason. The status stands if that fails."""
-    name = f"scrapy robots {subcommand}" if subcommand else "scrapy robots"
     try:
-        sys.stderr.write(f"{name}: {escaped(reason)}\n")
+        sys.stderr.write(f"scrapy robots {subcommand}: {escaped(reason)}\n")
     except OSError:
         silence(sys.stderr)
 
@@ -104,20 +111,20 @@ def cell(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def table(rows: Sequence[Sequence[str]], room: float = math.inf) -> None:
-    """Write rows of cells, the first of them the head, in aligned columns; numbers to the right.
+def table(rows: Sequence[Sequence[object]], room: float = math.inf) -> None:
+    """Write rows of values, the first of them the head, in aligned columns; numbers to the right.
 
     The last columns are left out if there is no room for them, in characters.
     """
-    cells = [[escaped(cell) for cell in row] for row in rows]
+    cells = [[escaped(cell(value)) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     right = [_is_number(column[1:]) for column in zip(*cells, strict=True)]
     while len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > room:
         widths.pop()
     for number, row in enumerate(cells):
         padded = [
-            cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(row, widths, right, strict=False)
+            text.rjust(width) if is_right else text.ljust(width)
+            for text, width, is_right in zip(row, widths, right, strict=False)
         ]
         line = "  ".join(padded).rstrip()
         say(line if number else painted(line, "bold"))
@@ -132,9 +139,6 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def duration(seconds: float) -> str:
-    """Return seconds as a short text: ``4 s``, ``3 min``, ``5 h``, ``2 d``."""
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:g} s" if seconds < 10 else f"{seconds:.0f} s"
+def listed(counts: Counter[str], names: Sequence[str]) -> str:
+    """Return those counts that are not zero: ``6 allowed, 1 undecided``."""
+    return ", ".join(f"{counts[name]:,} {name}" for name in names if counts[name])

@@ -8,9 +8,11 @@ import shutil
 import sys
 from argparse import Namespace
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import (
+    EndingError,
     Status,
     cell,
     counted,
@@ -19,20 +21,10 @@ from scrapy_rep.commands.output import (
     say,
     say_json,
     table,
-    usage_error,
-    why,
 )
-from scrapy_rep.commands.sources import (
-    STDIN,
-    opened,
-    refuse_stdin_twice,
-    refuse_to_overwrite,
-)
+from scrapy_rep.commands.sources import STDIN, opened, refuse_stdin_twice, refuse_to_overwrite
 from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
-
-if TYPE_CHECKING:
-    from scrapy_rep.commands.crawl import Project
 
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
@@ -43,14 +35,14 @@ _WIDEST = 40
 def run(project: Project, options: Namespace) -> Status:
     """Print a summary, or write the page."""
     if options.output is not None and options.format != "text":
-        raise usage_error("--format is for the summary, -o for the page: give one of them")
+        raise EndingError("--format is for the summary, -o for the page: give one of them")
     refuse_stdin_twice(*options.logs)
     refuse_to_overwrite(options.output, *options.logs)
     with closing(Tally()) as tally:
         for name in options.logs:
             with opened(name) as stream:
                 if not tally.add(name, stream):
-                    raise usage_error(f"{name}: it is not a decision log")
+                    raise EndingError(f"{name}: it is not a decision log")
         tally.end()
         if options.output is None:
             _summarise(tally, options.format)
@@ -104,9 +96,6 @@ def _write_page(tally: Tally, name: str) -> None:
     if name == STDIN:
         sys.stdout.buffer.write(octets)
         return
-    try:
-        with open(name, "wb", opener=lambda path, how: os.open(path, how, 0o600)) as file:
-            file.write(octets)
-    except (OSError, ValueError) as error:
-        raise usage_error(f"cannot write {name}: {why(error)}") from None
+    with open(name, "wb", opener=lambda path, how: os.open(path, how, 0o600)) as file:
+        file.write(octets)
     say(f"{escaped(name)}: {_totals(tally.totals)}")

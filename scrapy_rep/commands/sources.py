@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.commands.output import usage_error, why
+from scrapy_rep.access.authority import Authority, authority_of, has_scheme
+from scrapy_rep.commands.output import EndingError
 from scrapy_rep.gate.page_url import requested_url
 
 STDIN = "-"
@@ -21,43 +21,51 @@ _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a file that are read; only the first 500 KiB can hold rules."""
 
 
+class DamagedError(EndingError):
+    """What is read is damaged from some place on."""
+
+    def __init__(self, source: str, reason: object):
+        super().__init__(f"{source} is damaged: {reason}")
+
+
 def is_url(source: str) -> bool:
     """Return True if a source is to be fetched."""
     return source.lower().startswith(("http://", "https://"))
 
 
 def read(source: str) -> bytes:
-    """Return the octets of a file or of standard input; raise ``EndingError``."""
+    """Return the octets of a file or of standard input; raise ``OSError`` or ``EndingError``."""
     with opened(source) as stream:
-        return stream.read(_MOST_OCTETS)
+        octets: bytes = stream.read(_MOST_OCTETS)
+    return octets
 
 
 @contextmanager
-def opened(source: str) -> Iterator[BinaryIO]:
-    """Open a file or standard input, and read what gzip has compressed; raise ``EndingError``."""
+def opened(source: str) -> Iterator[Any]:
+    """Open a file or standard input, and read what gzip has compressed.
+
+    Raises ``OSError``, and :class:`DamagedError` where what was compressed is damaged.
+    """
     with ExitStack() as stack:
-        try:
-            stream: Any
-            if source == STDIN:
-                # Neither sys.stdin nor closed: a thread that waits for it would keep Python from
-                # ending.
-                stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
-            else:
-                stream = stack.enter_context(Path(source).open("rb"))
-            if stream.peek(2)[:2] == b"\x1f\x8b":
-                stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
-        except (OSError, ValueError) as error:
-            raise usage_error(f"cannot read {source}: {why(error)}") from None
+        stream: Any
+        if source == STDIN:
+            # Neither sys.stdin nor closed: a thread that waits for it would keep Python from
+            # ending.
+            stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        else:
+            stream = stack.enter_context(Path(source).open("rb"))
+        if stream.peek(2)[:2] == b"\x1f\x8b":
+            stream = stack.enter_context(GzipFile(fileobj=stream))
         try:
             yield stream
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise usage_error(f"{source} is damaged: {error}") from None
+        except (EOFError, BadGzipFile, zlib.error) as error:
+            raise DamagedError(source, error) from None
 
 
 def refuse_stdin_twice(*sources: str | None) -> None:
     """Raise ``EndingError`` if several sources are standard input, which is read only once."""
     if sources.count(STDIN) > 1:
-        raise usage_error("only one source can be standard input")
+        raise EndingError("only one source can be standard input")
 
 
 def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
@@ -69,25 +77,30 @@ def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
         if not isinstance(name, str) or name == STDIN:
             continue
         if output not in (None, STDIN) and _is_same(name, str(output)):
-            raise usage_error(f"{output} is read, and would be overwritten")
+            raise EndingError(f"{output} is read, and would be overwritten")
         if Path(name).is_file() and _is_same(name, _STDOUT):
-            raise usage_error(f"{name} is read, and is standard output as well")
+            raise EndingError(f"{name} is read, and is standard output as well")
 
 
 def _is_same(name: str, other: str | int) -> bool:
     """Return True if a name and a name or a descriptor are those of one file."""
     try:
         return name == other or os.path.samefile(name, other)  # noqa: PTH121  # of a descriptor
-    except (OSError, ValueError):
+    except OSError:
         return False
 
 
-def authority_named(url: str) -> Authority:
-    """Return the authority of an http or https URL; raise ``EndingError`` for other text."""
+def governing(url: str) -> Authority | None:
+    """Return the authority that governs a URL, None if its scheme has no robots.txt.
+
+    Raises ``EndingError`` for text that is not an absolute URL, and for an http or https URL
+    without a usable host.
+    """
     try:
-        authority = authority_of(requested_url(url))
+        asked = requested_url(url)
+        authority = authority_of(asked)
     except ValueError as error:
-        raise usage_error(f"{url}: {error}") from None
-    if authority is None:
-        raise usage_error(f"{url} is not an http or https URL")
+        raise EndingError(f"{url}: {error}") from None
+    if authority is None and not has_scheme(asked):
+        raise EndingError(f"{url} is not an absolute URL")
     return authority

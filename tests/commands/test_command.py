@@ -123,8 +123,8 @@ NEVER = "REP_STORE=sqlite:///tmp/never-made/robots.db"
             ["check", "--agent", "", "https://e.org/"],
             ["check", "--no-such-option", "https://e.org/"],
             ["check", "not a url"],
-            ["explain", "mailto:a@e.org"],
-            ["lint", "--select", "no-such-code", "-"],
+            ["explain", "e.org/a"],
+            ["lint", "--ignore", "no-such-code", "-"],
             ["diff", "-", "-"],
             ["lint", "-", "-"],
             ["filter", "--robots-txt", "-"],
@@ -142,14 +142,13 @@ NEVER = "REP_STORE=sqlite:///tmp/never-made/robots.db"
             ["check", "https://e.org:port/"],
             ["explain", "https://e.org/a", "https://e.org/b"],
             ["lint"],
-            ["lint", "--fail-on", "panic", "-"],
             ["lint", "https://"],
             ["diff", "only-one"],
             ["diff", "warc:robots.warc.gz#https://e.org/@2020", "/dev/null"],
             ["filter", "--missing", "perhaps"],
             ["store"],
+            ["store", "forget"],
             ["store", "burn"],
-            ["store", "list", "--state", "odd"],
             ["store", "show", "not a url", "-s", NEVER],
             ["check", "-s", "REP_STORE=nowhere", "https://e.org/"],
             ["lint", "robots.txt", "--profile-of-mine", "x"],
@@ -167,15 +166,6 @@ def test_mistake_of_the_user_is_status_2_and_one_line(words: list[str]) -> None:
     assert ended.err.startswith("scrapy robots")
     assert ended.err.count("\n") == 1
     assert "\x1b" not in ended.err
-
-
-def test_a_site_for_a_file_gets_advice() -> None:
-    """`lint` and `diff` take files and URLs; elsewhere a URL would not do."""
-    advice = "a URL begins with http:// or https://"
-    for words in (["lint", "example.org"], ["diff", "example.org", "example.org"]):
-        assert robots(*words).err.rstrip().endswith(f"No such file or directory; {advice}")
-    ended = robots("check", "--robots-txt", "example.org", "https://example.org/")
-    assert ended.err.rstrip().endswith("No such file or directory")
 
 
 def test_bad_setting_on_the_command_line_is_status_2() -> None:

@@ -87,6 +87,6 @@ def test_a_line_of_check_is_as_wide_as_what_it_says(folder: Path, columns: str) 
     (folder / "robots.txt").write_text("User-agent: mybot\nDisallow: /private\nCrawl-delay: 2\n")
     words = ("check", "--robots-txt", "robots.txt", "--agent", "mybot", "https://e.org/private/x")
     assert shown(*words, cwd=folder, COLUMNS=columns, NO_COLOR="1").splitlines() == [
-        "disallowed  https://e.org/private/x  Disallow: /private (line 2, group mybot)",
+        "disallowed  https://e.org/private/x  Disallow: /private, line 2, group mybot",
         "scrapy robots check: of 1 URL, 1 disallowed",
     ]
