@@ -319,7 +319,7 @@ async def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path,
 @pytest.mark.parametrize(
     ("path", "missing", "said"),
     [
-        ("none/log", "", "cannot be opened: No such"),
+        ("none/log", "", "cannot be opened: no file can be made in"),
         ("log", "msgspec", r"needs msgspec: pip install 'scrapy_rep\[evidence\]'$"),
     ],
 )

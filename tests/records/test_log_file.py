@@ -107,5 +107,5 @@ def test_what_follows_a_line_that_a_full_disk_has_cut_is_whole(
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     """At the start, not at the first line."""
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(OSError, match="no file can be made in"):
         LogFile(str(tmp_path / "no" / "log"))
