@@ -125,7 +125,7 @@ def encoded(line: Line) -> bytes:
     """Return a line with its end: ASCII, and no control character, whatever is in it."""
     try:
         octets = _encode(line)
-        if octets.isascii() and b"\x7f" not in octets:
+        if octets.isascii() and 0x7F not in octets:
             return octets + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair
         pass

@@ -215,6 +215,7 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     chosen = first["settings"]
     assert (first["type"], chosen["profile"], first["agent"]) == ("run", "google", ["mybot"])
     assert chosen["max_ttl"] == 3_600
+    assert not {"store", "overrides", "decision_log", "warc"} & {*chosen}  # may hold passwords
     assert first["versions"]["scrapy"] == scrapy.__version__
     assert second["type"] == "run"
     assert first["crawl"] != second["crawl"]

@@ -16,15 +16,6 @@ from scrapy_rep.records.log_file import LogFile
 from tests.crawl.harness import ROOT
 
 
-def test_a_second_run_appends(tmp_path: Path) -> None:
-    """After what is there."""
-    for run in range(3):
-        file = LogFile(str(tmp_path / "log"))
-        file.append(b"run %d\n" % run)
-        file.close()
-    assert (tmp_path / "log").read_text() == "run 0\nrun 1\nrun 2\n"
-
-
 def test_half_a_line_of_a_run_that_was_killed_stays_alone(tmp_path: Path) -> None:
     """The next line does not continue it."""
     (tmp_path / "log").write_bytes(b'whole\n{"half')

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from functools import cache
@@ -16,7 +14,6 @@ from lxml import html
 
 from scrapy_rep.records.page import page
 from scrapy_rep.records.tally import Tally
-from tests.crawl.harness import ROOT
 from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
 
 HOSTILE = [
@@ -112,14 +109,6 @@ def test_an_incomplete_log_is_called_that() -> None:
     assert notice not in whole()
 
 
-@pytest.mark.parametrize("shown", ["sha256:" + "0a" * 32, "https://example.org/private"])
-def test_logs_without_full_urls_are_reported(shown: str) -> None:
-    """REP_LOG_URLS = "hash" and "path"."""
-    said = text_of("rules", page_of(run(log_urls="hash"), refusal(url=shown)))
-    assert shown.removeprefix("https://example.org")[:19] in said
-    assert "example.org" in said
-
-
 def hostile(text: str) -> str:
     """The page of a log with some text wherever a log holds text."""
     site = f"https://{text}"
@@ -161,24 +150,6 @@ def test_marks_that_change_the_direction_of_text_are_shown() -> None:
         for element in html.document_fromstring(source).iterfind(".//td/div/*")
         if element.tag not in ("span", "code")
     )
-
-
-@pytest.mark.slow
-def test_the_same_log_gives_the_same_octets() -> None:
-    """In another process, with another seed of hashes and another time zone."""
-    code = (
-        "import io, sys; from tests.records.test_page import page_of; "
-        "from tests.records.samples import crawl; "
-        "sys.stdout.buffer.write(page_of(*crawl()).encode())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.decode() == whole()
 
 
 def test_headings_and_tables_are_in_order() -> None:
