@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import chain
@@ -11,15 +12,14 @@ from urllib.parse import urlsplit
 
 from scrapy_rep.linting.group_checks import (
     check_agents,
+    check_emptiness,
     check_order,
     check_redundancy,
-    check_repetition,
 )
 from scrapy_rep.linting.lines import (
     JUNK,
     RULES,
     UNKNOWN,
-    VISIT_TIME,
     Finding,
     Line,
     RobotsFile,
@@ -46,29 +46,14 @@ _USUAL: Final = {
     syntax.SITEMAP: "Sitemap",
     syntax.CRAWL_DELAY: "Crawl-delay",
     syntax.REQUEST_RATE: "Request-rate",
-    VISIT_TIME: "Visit-time",
     syntax.CLEAN_PARAM: "Clean-param",
     syntax.HOST: "Host",
     USAGE_KEY: "Content-Usage",
     SIGNAL_KEY: "Content-Signal",
     LICENSE_KEY: "License",
 }
-_WHO_READS: Final = {
-    syntax.CRAWL_DELAY: "Google ignores it; Bing and most crawlers outside search read it",
-    syntax.REQUEST_RATE: "few crawlers read it",
-    VISIT_TIME: "few crawlers read it",
-    syntax.HOST: "only Yandex ever read it, until 2018",
-    syntax.CLEAN_PARAM: "only Yandex reads it",
-    USAGE_KEY: "it is a draft of the IETF (draft-ietf-aipref-attach-05)",
-    SIGNAL_KEY: "it is a proposal of Cloudflare's, whose draft has expired",
-    LICENSE_KEY: "it belongs to RSL 1.0",
-}
-_GIVEN_UP: Final = {
-    "noindex": "Google gave it up on 2019-09-01: use a robots META tag or X-Robots-Tag",
-    "nofollow": "Google gave it up on 2019-09-01: use a robots META tag or X-Robots-Tag",
-    "nosnippet": "use a robots META tag or X-Robots-Tag",
-    "noarchive": "use a robots META tag or X-Robots-Tag",
-}
+_OF_PAGES: Final = frozenset({"noindex", "nofollow", "nosnippet", "noarchive"})
+"""Directives of pages. Google gave up reading some of them in robots.txt on 2019-09-01."""
 _READERS: Final = {
     syntax.CRAWL_DELAY: (pace.crawl_delay, "a number of seconds: Crawl-delay: 10"),
     syntax.REQUEST_RATE: (pace.request_rate, "requests/seconds: Request-rate: 1/10"),
@@ -82,8 +67,6 @@ _SIGNALS: Final = {
     "ai-train": ("yes", "no"),
     "use": ("immediate", "reference", "full"),
 }
-_LONGEST_LINE: Final = 8 * 2083 - 1
-_MARKS: Final = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _HTML: Final = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*|<\?xml[^>]{0,200}>\s*)?"
     rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|div|p|h1|a|table|center)[\s>]",
@@ -113,7 +96,7 @@ def lint(body: bytes) -> list[Finding]:
             check_values(file),
             check_agents(file),
             check_order(file),
-            check_repetition(file),
+            check_emptiness(file),
             check_redundancy(file),
             check_preferences(file),
         )
@@ -139,15 +122,6 @@ def check_file(body: bytes) -> Iterator[Finding]:
             f"the file has {len(body):,} octets; crawlers may stop reading after 512,000",
             "shorten the file: rules with * replace many rules for single paths",
         )
-    coding = next((_MARKS[mark] for mark in _MARKS if body.startswith(mark)), None)
-    if coding:
-        yield finding(
-            "byte-order-mark",
-            f"the file begins with a byte order mark of {coding}",
-            "save the file as UTF-8 without a byte order mark",
-            line=1,
-            column=1,
-        )
     if is_html(body):
         yield finding(
             "html-not-text",
@@ -156,12 +130,12 @@ def check_file(body: bytes) -> Iterator[Finding]:
             line=1,
             column=1,
         )
-    yield from _check_encoding(body, coding)
+    yield from _check_encoding(body)
 
 
-def _check_encoding(body: bytes, coding: str | None) -> Iterator[Finding]:
+def _check_encoding(body: bytes) -> Iterator[Finding]:
     fix = "save the file as UTF-8, or percent-encode what is not ASCII in paths"
-    if coding == "UTF-16":
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         yield finding("not-utf-8", "the file is encoded in UTF-16", fix, line=1, column=1)
         return
     try:
@@ -174,13 +148,9 @@ def _check_encoding(body: bytes, coding: str | None) -> Iterator[Finding]:
 
 
 def check_characters(lines: list[str]) -> Iterator[Finding]:
-    """Yield the lines that are too long, and the first lines that hold invisible characters."""
+    """Yield the first lines that hold invisible characters."""
     named = 0
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE:
-            message = f"the line has {len(line):,} octets; Google's parser reads 16,663 of them"
-            fix = "split the line into several records"
-            yield finding("line-too-long", message, fix, line=number, column=1)
         if named == _MOST_CONTROLS or (line.isascii() and line.isprintable()):
             continue
         text = line.encode("latin-1").decode("utf-8", "replace").partition("#")[0]
@@ -194,28 +164,23 @@ def check_characters(lines: list[str]) -> Iterator[Finding]:
 
 
 def check_keys(file: RobotsFile) -> Iterator[Finding]:
-    """Yield the lines whose key is missing, misspelt, unknown, or not of RFC 9309.
+    """Yield the lines whose key is missing, misspelt or unknown.
 
-    A key that is repeated is reported once; a file may have thousands of ``Noindex`` lines.
+    An unknown key is reported once: a file may have thousands of ``Noindex`` lines.
     """
     told: set[str] = set()
     junk = 0
     for line in file.parsed:
-        key = line.name.lower() if line.key == UNKNOWN else line.key
+        name = line.name.lower()
         if line.key == JUNK:
             junk += 1
             if junk <= _MOST_JUNK:
                 message = f'"{quoted(line.value)}" is neither a record nor a comment'
                 fix = "put # before a comment, and a colon between key and value"
                 yield file.finding_at("line-not-understood", line, message, fix, line.start)
-        elif line.key == UNKNOWN and key not in told:
-            told.add(key)
+        elif line.key == UNKNOWN and name not in told:
+            told.add(name)
             yield _unknown(file, line)
-        elif line.key in _WHO_READS and key not in told:
-            told.add(key)
-            message = f"{_USUAL[key]} is not a record of RFC 9309: {_WHO_READS[key]}"
-            fix = "leave it if it is for crawlers that read it"
-            yield file.finding_at("key-not-standard", line, message, fix, line.start)
         if line.key in _USUAL and (not line.colon or line.name != _USUAL[line.key]):
             yield from _misspelt(file, line)
 
@@ -232,18 +197,16 @@ def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
 
 
 def _unknown(file: RobotsFile, line: Line) -> Finding:
-    name, value, low = quoted(line.name), quoted(line.value), line.name.lower()
-    nearest = [] if low in _GIVEN_UP else get_close_matches(low[:40], _USUAL, n=1, cutoff=0.8)
-    if low in ("http", "https") and value.startswith("//"):
-        code, fix = "key-without-effect", f"write Sitemap: {name}:{value}"
-        message = f'"{name}:{value}" is a URL without a key, and has no effect'
-    elif nearest:
+    name, low = quoted(line.name), line.name.lower()
+    nearest = get_close_matches(low[:40], _USUAL, n=1, cutoff=0.8)
+    if nearest:
         usual = _USUAL[nearest[0]]
         code, fix = "misspelt-key", f"write {usual}:"
         message = f'"{name}" is not known; {usual} may be meant, and is not read here'
     else:
-        code, fix = "key-without-effect", "remove the line"
-        message = f'"{name}" has no effect: {_GIVEN_UP.get(low, "no crawler is known to read it")}'
+        code = "key-without-effect"
+        message = f'"{name}" has no effect: no crawler is known to read it'
+        fix = "use a robots META tag or X-Robots-Tag" if low in _OF_PAGES else "remove the line"
     return file.finding_at(code, line, message, fix, line.start)
 
 
@@ -292,20 +255,13 @@ def check_values(file: RobotsFile) -> Iterator[Finding]:
             message = f'"{quoted(line.value)}" is not an absolute URL'
             fix = "write the whole URL: https://example.org/sitemap.xml"
             yield file.finding_at("sitemap-not-absolute", line, message, fix)
-        elif line.key in (syntax.HOST, syntax.CLEAN_PARAM) and not line.value:
-            message = f"{_USUAL[line.key]} has no value"
-            yield file.finding_at("value-unreadable", line, message, "remove the line")
-        elif line.key == LICENSE_KEY and not _is_absolute(line.value, ("https",)):
-            message = f'"{quoted(line.value)}" is not an absolute https URL: it names no licence'
-            fix = "write the whole URL: https://example.org/license.xml"
-            yield file.finding_at("license-not-absolute", line, message, fix)
 
 
-def _is_absolute(value: str, schemes: tuple[str, ...] = ("http", "https")) -> bool:
-    """Return True for a URL with one of the schemes and a host, and without white space."""
+def _is_absolute(value: str) -> bool:
+    """Return True for an http or https URL with a host, and without white space."""
     try:
         parts = urlsplit(value)
-        return parts.scheme in schemes and bool(parts.hostname) and " " not in value
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in value
     except ValueError:
         return False
 

@@ -26,12 +26,10 @@ def plain(file: str, one: Finding) -> dict[str, Any]:
 
 def as_sarif(found: Sequence[Located], version: str) -> str:
     """Return findings as a log of SARIF 2.1.0; ``version`` is that of this package."""
-    names = [*CODES]
     rules = [
         {
             "id": code.name,
             "shortDescription": {"text": code.meaning},
-            "fullDescription": {"text": code.meaning},
             "help": {"text": f"Source: {code.source}."},
             "defaultConfiguration": {"level": _LEVELS[code.severity]},
         }
@@ -41,19 +39,18 @@ def as_sarif(found: Sequence[Located], version: str) -> str:
     run = {
         "tool": tool,
         "columnKind": "unicodeCodePoints",
-        "results": [_result(file, one, names.index(one.code)) for file, one in found],
+        "results": [_result(file, one) for file, one in found],
     }
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _result(file: str, one: Finding, index: int) -> dict[str, Any]:
+def _result(file: str, one: Finding) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
     if one.line is not None:
         place["region"] = {"startLine": one.line, "startColumn": one.column}
     return {
         "ruleId": one.code,
-        "ruleIndex": index,
         "level": _LEVELS[one.severity],
         "message": {"text": f"{one.message}. Fix: {one.fix}."},
         "locations": [{"physicalLocation": place}],

@@ -13,11 +13,8 @@ from typing import Final
 
 from scrapy_rep.linting.codes import Severity
 from scrapy_rep.linting.lines import (
-    BLANK,
     RULES,
-    VISIT_TIME,
     Finding,
-    GroupLines,
     Line,
     RobotsFile,
     name_of,
@@ -35,7 +32,7 @@ _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
-_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, VISIT_TIME}
+_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:
@@ -79,7 +76,6 @@ def check_order(file: RobotsFile) -> Iterator[Finding]:
     """Yield the lines that stand before the first group, or may split a group in two."""
     started = has_rule = False
     between: Line | None = None
-    broken = False
     for line in file.parsed:
         if line.key == syntax.AGENT:
             if started and not has_rule and between is not None:
@@ -89,11 +85,8 @@ def check_order(file: RobotsFile) -> Iterator[Finding]:
         if not started:
             yield from _before(file, line)
         elif line.key in RULES:
-            if between is not None and between.key == BLANK and not broken:
-                broken = True
-                yield _blank(file, between)
-            has_rule, between = True, None
-        elif between is None or between.key == BLANK:
+            has_rule = True
+        elif between is None:
             between = line
 
 
@@ -120,24 +113,10 @@ def _two_ways(file: RobotsFile, line: Line, between: Line) -> Finding:
     return file.finding_at("group-read-two-ways", line, message, fix, 1)
 
 
-def _blank(file: RobotsFile, between: Line) -> Finding:
-    message = "a blank line within a group ends it for crawlers of the documents of 1994 and 1996"
-    return file.finding_at("blank-line-in-group", between, message, "remove the blank line", 1)
-
-
-def check_repetition(file: RobotsFile) -> Iterator[Finding]:
-    """Yield the groups for a crawler that has one already, and those without any rule."""
-    first: dict[str, int] = {}
+def check_emptiness(file: RobotsFile) -> Iterator[Finding]:
+    """Yield the groups of crawlers that have no rule in any group."""
     ruled = {DEFAULT, *(name for group in file.groups if group.rules for name in group.names)}
     for group in file.groups:
-        for line, name in zip(group.agents, group.names, strict=True):
-            if name and first.get(name, line.number) < group.agents[0].number:
-                message = (
-                    f'a group for "{quoted(name)}" stands in line {first[name]} already: the rules '
-                    "of both count together"
-                )
-                yield file.finding_at("group-repeated", line, message, "merge the two groups")
-            first.setdefault(name, line.number)
         named = [name for name in group.names if name and name not in ruled]
         if named:
             message = f'the group of "{quoted(named[0])}" has no rule: that crawler may fetch all'
@@ -160,7 +139,9 @@ def check_redundancy(file: RobotsFile) -> Iterator[Finding]:
         is_plain = not any("*" in line.value or line.value.endswith("$") for line in rules)
         if is_plain and pairs <= _MOST_PAIRS and all(sharing[name] == 1 for name in group.names):
             found += _without_effect(file, rules)
-        yield from _keeping_one(found, group)
+        if sum(one.fix == _REMOVE for one in found) == len(group.rules):
+            del found[-1:]  # without any rule the group would share the rules of the next one
+        yield from found
 
 
 def _empty(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding]:
@@ -212,16 +193,3 @@ def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence
             fix = "remove one of the two rules, or make the disallow rule the longer one"
     message = f'"{quoted(line.value)}" changes nothing: {why}'
     return replace(file.finding_at("rule-without-effect", line, message, fix, 1), severity=severity)
-
-
-def _keeping_one(found: Sequence[Finding], group: GroupLines) -> Iterator[Finding]:
-    """Yield findings; where all rules of a group are to be removed, one becomes ``Disallow:``.
-
-    Without any rule the group would share the rules of the next one.
-    """
-    removed = [one for one in found if one.fix == _REMOVE]
-    if len(removed) < len(group.rules):
-        yield from found
-        return
-    for one in found:
-        yield replace(one, fix="write Disallow: in its place") if one is removed[-1] else one

@@ -64,14 +64,11 @@ JUNK: Final = "?"
 UNKNOWN: Final = ":"
 """The key of a record whose key is not known."""
 
-VISIT_TIME: Final = "visit-time"
-"""A key that a few crawlers read; this one reads past it."""
-
 RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 
 _KNOWN: Final = {
     **{name: key for key, names in syntax.SPELLINGS.items() for name in names},
-    VISIT_TIME: VISIT_TIME,
+    "visit-time": "visit-time",  # a few crawlers read it; this one reads past it
     syntax.ALLOW: syntax.ALLOW,
     syntax.DISALLOW: syntax.DISALLOW,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),

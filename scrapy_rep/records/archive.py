@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from http import HTTPStatus
+from http.client import responses as phrases
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,13 +177,13 @@ class Archive:
 
 
 class FetchRecord:
-    """The exchanges of one fetch, in the order of its hops."""
+    """The exchanges of one fetch: one of each hop."""
 
     def __init__(self, archive: Archive, copy: Answer | None):
         self._archive = archive
         self._copy = copy
-        self._hops: list[tuple[str, str]] = []
-        """The URI of each hop, and its record."""
+        self._last = "", ""
+        """The URI of the last hop, and its record."""
 
     def received(
         self, request: Request, response: Response, cut: bool, *, changed: bool = False
@@ -211,27 +212,22 @@ class FetchRecord:
             (kind, own, body, head_of_response(response)),
             ("request", beside, b"", head_of_request(request)),
         ]
-        said = {}
-        if self._hops:
-            said["via"], said["viaRecord"] = self._hops[-1]
-            said["hopsFromSeed"] = "R" * len(self._hops)
         if changed:
-            said["note"] = "The response was made or changed by a component of the crawler."
-        if said:
-            records.append(("metadata", dict(beside), warc_fields(said), None))
+            note = {"note": "The response was made or changed by a component of the crawler."}
+            records.append(("metadata", beside, warc_fields(note), None))
         self._archive.add(*records)
-        self._hops.append((uri, record))
+        self._last = uri, record
 
     def ended(self, authority: Authority, outcome: Outcome) -> Outcome:
         """Return the outcome with the ID of its record; archive a failure without a response."""
-        uri, last = self._hops[-1] if self._hops else (authority.robots_uri, "")
+        uri, last = self._last
         if not isinstance(outcome, Unreachable) or (last and outcome.status is not None):
             return replace(outcome, record=last)
         record = uuid4().urn
         fields = {
             "WARC-Record-ID": f"<{record}>",
             "WARC-Date": _date(self._archive.clock()),
-            "WARC-Target-URI": uri,
+            "WARC-Target-URI": uri or authority.robots_uri,
             "WARC-Refers-To": f"<{last}>" if last else "",
         }
         said = {
@@ -267,10 +263,7 @@ def head_of_request(request: Request) -> bytes:
 
 def head_of_response(response: Response) -> bytes:
     """Return the head of a response as it is archived, with its empty line."""
-    try:
-        phrase = HTTPStatus(response.status).phrase
-    except ValueError:
-        phrase = "Unknown"
+    phrase = phrases.get(response.status, "Unknown")
     lines = [f"HTTP/1.1 {response.status} {phrase}".encode()]
     for name, values in response.headers.items():
         for value in values:

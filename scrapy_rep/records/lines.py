@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timezone
-from functools import lru_cache
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import msgspec
@@ -22,8 +21,8 @@ SCHEMA_VERSION: Literal[1] = 1
 _LONGEST_LINE = 1 << 20
 """Octets of a line that is read; Scrapy's URLs and the rules of a robots.txt are far shorter."""
 
-Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
-"""UTC, to the millisecond (RFC 3339)."""
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+"""Written in UTC, to the microsecond (RFC 3339)."""
 
 Crawl = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 """The random name of a run, the same in all of its lines."""
@@ -58,7 +57,7 @@ class RunLine(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
     schema: Literal[1]
     time: Time
     versions: dict[str, str | None]
-    agent: list[str]
+    agent: tuple[str, ...]
     settings: dict[str, Any]
     overrides: list[OverrideEntry]
     archive: str | None
@@ -97,7 +96,7 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     method: str
     url: str
     requested: str | None
-    agent: list[str]
+    agent: tuple[str, ...]
     allowed: bool
     rule: str | None
     line: LineNumber | None
@@ -126,7 +125,7 @@ def encoded(line: Line) -> bytes:
     """Return a line with its end: ASCII, and no control character, whatever is in it."""
     try:
         octets = _encode(line)
-        if octets.isascii() and b"\x7f" not in octets:
+        if octets.isascii() and 0x7F not in octets:
             return octets + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair
         pass
@@ -154,14 +153,3 @@ def _read(octets: bytes) -> Line | None:
         return _decode(octets)  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
         return None
-
-
-def utc(time: float) -> str:
-    """Return a time in seconds since the epoch as RFC 3339 has it, to the millisecond."""
-    second = int(time)
-    return f"{_second(second)}.{int((time - second) * 1_000):03}Z"
-
-
-@lru_cache(maxsize=64)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")

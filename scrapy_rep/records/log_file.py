@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from errno import EACCES
 from pathlib import Path
 
 _END = b"\n"
@@ -19,8 +18,13 @@ class LogFile:
     """
 
     def __init__(self, path: str) -> None:
-        _check(path)
         self._path = path
+        try:
+            os.close(os.open(path, _FLAGS))
+        except FileNotFoundError:
+            folder = Path(path).parent
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise OSError(f"no file can be made in {folder}") from None
         self._file: int | None = None
         self._last_is_cut = False
 
@@ -35,27 +39,14 @@ class LogFile:
             self._last_is_cut = not _ends_with_a_line(self._file)
         octets = _END + line if self._last_is_cut else line
         written = os.write(self._file, octets)
-        if written == len(octets):
-            self._last_is_cut = False
-        else:
-            self._last_is_cut = written > 0
+        self._last_is_cut = written < len(octets)
+        if self._last_is_cut:
             raise OSError(f"only {written:,} of {len(octets):,} bytes could be written")
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
             os.close(self._file)
-
-
-def _check(path: str) -> None:
-    """Raise ``OSError`` if the file cannot be opened; make none."""
-    try:
-        os.close(os.open(path, _FLAGS))
-    except FileNotFoundError:
-        folder = Path(path).parent
-        folder.stat()
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(EACCES, os.strerror(EACCES)) from None
 
 
 def _ends_with_a_line(file: int) -> bool:

@@ -17,6 +17,8 @@ from scrapy_rep.robotstxt.printable import escaped
 
 _CODE = frozenset({"Rule", "Example", "Mostly by", "Version", "Run", "Site", "File"})
 """Columns whose cells are set as code."""
+_LONGEST = 1_000
+"""Characters of a cell that are shown."""
 _TIMES = frozenset({"First", "Last", "Start"})
 """Columns whose cells stay in one line."""
 
@@ -31,30 +33,23 @@ def page(tally: Tally) -> str:
         lstrip_blocks=True,
     )
     template = resources("scrapy_rep.records").joinpath("report.html").read_text("utf-8")
-    totals, (step, columns) = tally.totals, tally.course()
-    highest = max([sum(column[1:]) for column in columns], default=0)
+    course = tally.course()
     return environment.from_string(template).render(
-        totals=totals,
+        totals=tally.totals,
         sections=[*sections(tally)],
-        columns=columns,
-        highest=highest,
-        step=_interval(step),
+        course=course,
+        highest=max(map(sum, course), default=0),
         code=_CODE,
         times=_TIMES,
     )
 
 
 def _visible(value: Any) -> Any:
-    """Return what a template prints: escapes for what cannot be seen, commas in numbers."""
+    """Return what a template prints: escapes for what cannot be seen, commas in numbers.
+
+    Texts are cut: a rule may be as long as a robots.txt.
+    """
     if isinstance(value, str) and not isinstance(value, Markup):
-        return escaped(value)
+        return escaped(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return f"{value:,}" if is_number else "" if value is None else value
-
-
-def _interval(seconds: int) -> str:
-    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
-        if seconds % length == 0:
-            number = seconds // length
-            return unit if number == 1 else f"{number:,} {unit}s"
-    return ""

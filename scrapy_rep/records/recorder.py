@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import datetime, timezone
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +28,6 @@ from scrapy_rep.records.lines import (
     OverrideEntry,
     RunLine,
     encoded,
-    utc,
 )
 from scrapy_rep.records.log_file import LogFile
 from scrapy_rep.robotstxt.printable import without_login
@@ -77,6 +78,9 @@ class Basis(NamedTuple):
 
 
 _NOTHING = Basis()
+
+_name_of = lru_cache(maxsize=1_024)(str)
+"""The name of an authority. To look it up takes a third of the time that it takes to make it."""
 
 
 class Run(NamedTuple):
@@ -132,13 +136,13 @@ class DecisionRecorder:
         self._run_line = RunLine(
             crawl=self._run.name,
             schema=SCHEMA_VERSION,
-            time=utc(self._clock()),
+            time=datetime.fromtimestamp(self._clock(), timezone.utc),
             versions={
                 "scrapy_rep": own_version(),
                 "scrapy": scrapy.__version__,
                 "python": platform.python_version(),
             },
-            agent=[*agent],
+            agent=agent,
             settings={name: settings[name] for name in settings if name not in _NOT_LOGGED},
             overrides=[
                 OverrideEntry(
@@ -161,19 +165,15 @@ class DecisionRecorder:
         verdict: Verdict | None,
         requested: str | None = None,
     ) -> None:
-        """Record a request that goes on; ``verdict`` is None if it was not needed so far.
+        """Record a request that goes on; ``verdict`` is given if it is wanted, or overridden.
 
         ``requested`` is given for the final URL of a response: the page that was asked for.
         """
-        _, url, authority, agent = asked
-        is_first = cached.basis is None
-        is_overridden = verdict is not None and verdict.override is not None
-        if not (is_first or self._records_all or is_overridden):
+        _, url, _, agent = asked
+        if verdict is None or not (self.wants_verdict(cached) or verdict.override is not None):
             return
-        if is_first:
+        if cached.basis is None:
             cached.note_basis(Basis.of(cached))
-        if verdict is None:
-            verdict = cached.verdict(authority, url, agent)
         line = self._line(*asked, verdict, cached.basis)
         if requested is None:
             line.preferences = _preferences(cached, url, agent)
@@ -248,12 +248,12 @@ class DecisionRecorder:
         rule, without = verdict.rule, verdict.without
         return DecisionLine(
             self._run.name,
-            utc(now),
-            None if authority is None else str(authority),
+            datetime.fromtimestamp(now, timezone.utc),
+            None if authority is None else _name_of(authority),
             request.method,
             self._shown(url),
             None,
-            [*agent],
+            agent,
             verdict.allowed,
             None if rule is None else str(rule),
             verdict.line,
@@ -266,8 +266,10 @@ class DecisionRecorder:
             record,
             failure_record,
             None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
-            override=verdict.override,
-            without=None if without is None else LoggedVerdict.of(without),
+            None,
+            None,
+            verdict.override,
+            None if without is None else LoggedVerdict.of(without),
         )
 
     def _append(self, line: DecisionLine | None = None) -> Exception | None:

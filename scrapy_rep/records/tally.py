@@ -5,7 +5,6 @@ So every figure is exact, however long the logs are and in whatever order their 
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,15 +13,13 @@ from typing import Any, BinaryIO, NamedTuple
 from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
 
 _BATCH = 5_000
-_LONGEST = 300
-"""Characters that are kept of a text that comes from outside."""
 _COLUMNS = 60
 """Intervals of the course of a crawl, at most."""
 
 _TABLES = """
 create table decision (run text, time text, second integer not null, site text, url text,
   allowed integer, rule text, line integer, grp text, why text, outcome text, cause text,
-  version text, delay real, override text, without text, use text);
+  version text, delay real, override text, without text);
 create table run (run text primary key, time text, agent text, profile text, decisions text);
 create table file (name text, unread integer);
 """
@@ -32,34 +29,27 @@ create index by_why on decision (why) where why is not null;
 create index by_run on decision (run);
 """
 
-_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400)
-"""Lengths of an interval in seconds; beyond them whole days."""
-
-Interval = tuple[int, int, int, int]
-"""Its start in seconds, and how many requests were allowed, refused, and refused because a
-robots.txt was unreachable."""
+Interval = tuple[int, int, int]
+"""How many requests were allowed, refused, and refused because a robots.txt was unreachable."""
 
 
 class Section(NamedTuple):
     """A table of the report: what it asks for, and the answer, which :func:`sections` adds.
 
     ``columns`` are the heads of what ``query`` selects, in its order. The first columns say most: a
-    narrow terminal does not show the last ones. ``kind`` is what a row is about, ``most`` how many
-    of them are shown, and ``bars`` the column whose numbers are drawn: ``shares`` are parts of the
-    largest. ``more`` says how many rows are not shown.
+    narrow terminal does not show the last ones. ``most`` is how many rows are shown, ``more`` how
+    many are not, and ``bars`` the column whose numbers are drawn.
     """
 
     name: str
     title: str
     columns: tuple[str, ...]
     query: str
-    kind: str
     said: str = ""
     most: int = 15
     bars: int | None = None
     rows: Sequence[tuple[Any, ...]] = ()
-    shares: Sequence[float] = ()
-    more: str = ""
+    more: int = 0
 
 
 _SECTIONS = (
@@ -69,7 +59,6 @@ _SECTIONS = (
         ("Reason", "Requests", "Share"),
         """select why, count(*) as n, printf('%.1f %%', 100.0 * count(*) / sum(count(*)) over ())
         from decision where not allowed group by why order by n desc, why""",
-        "reason",
         bars=1,
     ),
     Section(
@@ -81,21 +70,15 @@ _SECTIONS = (
             where other.site = decision.site and not allowed
             group by 1 order by count(*) desc, 1 limit 1)
         from decision where site <> '' group by site having n > 0 order by n desc, site""",
-        "site",
         bars=1,
     ),
     Section(
         "rules",
         "Rules that refused most",
         ("Rule", "Site", "Line", "Group", "Requests", "Example"),
-        """select rule, site, line, grp, count(*) as n, case
-            when min(url) like 'sha256:%' then substr(min(url), 1, 20) || '...'
-            when min(url) = site then '/'
-            when instr(min(url), site) = 1 then substr(min(url), length(site) + 1, 80)
-            else substr(min(url), 1, 80) end
-        from decision where why = 'a rule of robots.txt' group by rule, site, line, grp
+        """select rule, site, line, grp, count(*) as n, min(url)
+        from decision where rule is not null and not allowed group by rule, site, line, grp
         order by n desc, site, line, rule""",
-        "rule",
     ),
     Section(
         "unreachable",
@@ -107,7 +90,6 @@ _SECTIONS = (
             min(time), max(time)
         from decision where outcome in ('unreachable', 'stale') group by site
         order by count(*) desc, site""",
-        "site",
         said="While a robots.txt is unreachable, its last good copy is followed. Without one, "
         "every request to the site is refused.",
     ),
@@ -122,7 +104,6 @@ _SECTIONS = (
             select site from decision where version <> ''
             group by site having count(distinct version) > 1)
         group by site, version order by site, first, version""",
-        "version",
         said="A version is known by the digest of its bytes; its times are those of decisions.",
         most=60,
     ),
@@ -133,15 +114,6 @@ _SECTIONS = (
         """select site, printf(case when min(delay) = max(delay) then '%g s' else '%g to %g s' end,
             min(delay), max(delay)), count(*) as n
         from decision where delay > 0 group by site order by max(delay) desc, n desc, site""",
-        "site",
-    ),
-    Section(
-        "preferences",
-        "Usage preferences met",
-        ("Purpose", "Said", "Requests", "Sites", "Refused"),
-        """select key, value, count(*) as n, count(distinct site), sum(not allowed)
-        from decision, json_each(use) group by key, value order by n desc, key""",
-        "purpose",
     ),
     Section(
         "overrides",
@@ -152,7 +124,6 @@ _SECTIONS = (
             without
         from decision where override is not null group by site, override, allowed, without
         order by n desc, site, override""",
-        "override",
     ),
     Section(
         "runs",
@@ -163,7 +134,6 @@ _SECTIONS = (
         from (select run, min(time) as first, max(time) as last, count(*) as number,
             sum(not allowed) as refused from decision group by run) as known
         left join run using (run) order by start, 1""",
-        "run",
         most=30,
     ),
     Section(
@@ -171,7 +141,6 @@ _SECTIONS = (
         "Lines that could not be read",
         ("File", "Lines"),
         "select name, unread from file where unread > 0 order by name",
-        "file",
     ),
 )
 
@@ -206,19 +175,20 @@ class Tally:
         self._base.executescript(_INDEXES)
 
     def _insert(self, lines: Sequence[Line]) -> int:
-        """Insert some lines; return how many, which is without those whose time is none."""
-        runs = [_run(line) for line in lines if isinstance(line, RunLine)]
-        decisions = [line for line in lines if isinstance(line, DecisionLine)]
+        """Insert some lines; return how many there are."""
         base = self._base
         base.execute("begin")
-        base.executemany("insert or ignore into run values (?, datetime(?), ?, ?, ?)", runs)
-        added = base.executemany(
-            "insert or ignore into decision values (?1, datetime(?2), strftime('%s', ?2), ?3, ?4, "
-            "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-            map(_decision, decisions),
-        ).rowcount
+        base.executemany(
+            "insert or ignore into run values (?, datetime(?, 'unixepoch'), ?, ?, ?)",
+            [_run(line) for line in lines if isinstance(line, RunLine)],
+        )
+        base.executemany(
+            "insert into decision values (?1, datetime(?2, 'unixepoch'), ?2, ?3, ?4, ?5, ?6, ?7, "
+            "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            [_decision(line) for line in lines if isinstance(line, DecisionLine)],
+        )
         base.execute("commit")
-        return len(runs) + max(added, 0)
+        return len(lines)
 
     def query(self, question: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """Yield the rows that answer a question in SQL."""
@@ -241,84 +211,55 @@ class Tally:
         totals = dict(zip((name for name, *_ in found.description), found.fetchone(), strict=True))
         return {**totals, "is_complete": bool(totals["is_complete"])}
 
-    def course(self) -> tuple[int, list[Interval]]:
-        """Return the decisions over time: the length of an interval, and the intervals."""
+    def course(self) -> list[Interval]:
+        """Return the decisions over time, in intervals of the same length."""
         [[first, last]] = self.query("select min(second), max(second) from decision")
         if first is None:
-            return 1, []
-        length = max(last - first + 1, 1)
-        days = -(-length // (86_400 * _COLUMNS)) * 86_400
-        step = next((step for step in _STEPS if length / step <= _COLUMNS), days)
+            return []
+        step = (last - first) // _COLUMNS + 1
         rows = self.query(
-            "select second / ?1 * ?1 as start, sum(allowed), "
-            "sum(why is not null and why <> 'robots.txt unreachable'), "
-            "sum(why is 'robots.txt unreachable') from decision group by start",
+            "select (second - ?1) / ?2 as number, sum(allowed), "
+            "sum(why is not null and why <> 'unreachable'), "
+            "sum(why is 'unreachable') from decision group by number",
+            first,
             step,
         )
-        known: dict[int, Interval] = {row[0]: row for row in rows}
-        starts = range(first // step * step, last + 1, step)
-        return step, [known.get(start, (start, 0, 0, 0)) for start in starts]
+        intervals = [(0, 0, 0)] * ((last - first) // step + 1)
+        for number, *counts in rows:
+            intervals[number] = (*counts,)
+        return intervals
 
 
-def _run(line: RunLine) -> tuple[str | None, ...]:
+def _run(line: RunLine) -> tuple[object, ...]:
     profile, decisions = (str(line.settings.get(name, "")) for name in ("profile", "decisions"))
-    return line.crawl, line.time, _clipped(", ".join(line.agent)), _clipped(profile), decisions
+    second = int(line.time.timestamp())
+    return line.crawl, second, ", ".join(line.agent), profile, decisions
 
 
 def _decision(line: DecisionLine) -> tuple[Any, ...]:
-    use, without = line.preferences, line.without
+    without = line.without
+    why = "a rule of robots.txt" if line.rule is not None else line.reason
     told = None
     if without is not None:
         told = "allowed" if without.allowed else "refused"
         told += f": {without.rule}" if without.rule is not None else f": {without.reason}"
     return (
         line.crawl,
-        line.time,
-        _clipped(line.authority or ""),
-        _clipped(line.url),
+        int(line.time.timestamp()),
+        line.authority or "",
+        line.url,
         line.allowed,
-        _clipped(line.rule),
+        line.rule,
         line.line,
-        _clipped(line.group),
-        None if line.allowed else _why(line),
+        line.group,
+        None if line.allowed else why,
         line.outcome,
-        _clipped(line.cause) if line.outcome in ("unreachable", "stale") else None,
+        line.cause if line.outcome in ("unreachable", "stale") else None,
         line.digest or (line.outcome if line.outcome in ("unavailable", "denied") else ""),
         line.delay if line.allowed else None,
-        _clipped(line.override, 1_500),
-        _clipped(told),
-        use and json.dumps({_clipped(name): _clipped(said) for name, said in use.items()}),
+        line.override,
+        told,
     )
-
-
-def _why(line: DecisionLine) -> str:
-    """Return why a request was refused."""
-    if line.override is not None:
-        return "an override"
-    if line.rule is not None:
-        return "a rule of robots.txt"
-    if line.preferences:
-        return "a usage preference"
-    known = (why for start, why in _REASONS if line.reason.startswith(start))
-    return next(known, "another reason")
-
-
-_REASONS = (
-    ("unreachable", "robots.txt unreachable"),
-    ("access denied", "access to robots.txt denied"),
-    ("nofollow", "a page that asks not to follow its links"),
-    ("override", "an override"),
-    ("too costly", "rules too costly to compare"),
-    ("asks for", "the pace that the site asks for"),
-)
-
-
-def _clipped(text: str | None, most: int = _LONGEST) -> str | None:
-    """Return text that is not too long, without NUL, at which functions of SQLite stop."""
-    if text is None:
-        return None
-    text = text.replace("\0", "\\x00")
-    return text if len(text) <= most else text[:most] + "..."
 
 
 def sections(tally: Tally) -> Iterator[Section]:
@@ -327,8 +268,4 @@ def sections(tally: Tally) -> Iterator[Section]:
         found = tally.query(one.query)
         rows = [*islice(found, one.most)]
         if rows:
-            left = sum(1 for _ in found)
-            more = f"{left:,} more {one.kind}{'s' * (left > 1)}" if left else ""
-            numbers = [row[one.bars] for row in rows] if one.bars else []
-            shares = [number / max(numbers) for number in numbers]
-            yield one._replace(rows=rows, shares=shares, more=more)
+            yield one._replace(rows=rows, more=sum(1 for _ in found))

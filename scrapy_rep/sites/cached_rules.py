@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
-_WEIGHED_AFTER = 16
-"""Verdicts after which rules are measured again, which takes 4 us if they have not grown."""
+_WEIGHED_AFTER = 128
+"""Verdicts after which rules are measured again: 3,000 rules take 70 us, even if they have not
+grown."""
 
 _ENTRY_SIZE = 1_000
 """Octets that an authority costs besides its rules: measured, rounded up."""

@@ -215,6 +215,7 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     chosen = first["settings"]
     assert (first["type"], chosen["profile"], first["agent"]) == ("run", "google", ["mybot"])
     assert chosen["max_ttl"] == 3_600
+    assert not {"store", "overrides", "decision_log", "warc"} & {*chosen}  # may hold passwords
     assert first["versions"]["scrapy"] == scrapy.__version__
     assert second["type"] == "run"
     assert first["crawl"] != second["crawl"]
@@ -319,7 +320,7 @@ async def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path,
 @pytest.mark.parametrize(
     ("path", "missing", "said"),
     [
-        ("none/log", "", "cannot be opened: No such"),
+        ("none/log", "", "cannot be opened: no file can be made in"),
         ("log", "msgspec", r"needs msgspec: pip install 'scrapy_rep\[evidence\]'$"),
     ],
 )

@@ -59,12 +59,10 @@ def test_sarif_is_valid_by_its_schema(some: Callable[[], list[Located]]) -> None
     assert len(told["runs"][0]["results"]) == len(found)
 
 
-def test_sarif_results_name_their_rules() -> None:
-    """The index leads to the rule of that name; every URI is relative or has a scheme."""
+def test_sarif_results_name_their_files() -> None:
+    """Every URI is relative or has a scheme."""
     [run] = json.loads(formats.as_sarif(everything(), "1.0.0"))["runs"]
-    rules = run["tool"]["driver"]["rules"]
     for result in run["results"]:
-        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         [place] = result["locations"]
         uri = place["physicalLocation"]["artifactLocation"]["uri"]
         assert not uri.startswith("/")

@@ -134,20 +134,20 @@ def test_fix_of_a_path_is_one_that_matches(path: str, fix: str | None) -> None:
         ("Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c", {}),
         ("Disallow: /a\nAllow: /x/b\nDisallow: /a/b/c", {3: "information", 4: "information"}),
         ("Disallow: /a\nAllow: /*b\nDisallow: /a/b/c", {}),
-        ("Allow: /a", {2: "information"}),
+        ("Allow: /a", {}),
         ("Allow: /a\nDisallow: /a/b", {2: "information"}),
         ("Allow: /a/b\nDisallow: /a", {}),
         ("Disallow: /*.php$\nDisallow: /x.php", {}),
         ("Disallow: /%61\nDisallow: /a", {3: "information"}),
         ("Disallow: /a\nAllow:", {3: "information"}),
-        ("Allow:", {2: "information"}),
-        ("Disallow:\nDisallow:", {2: "information", 3: "information"}),
+        ("Allow:", {}),
+        ("Disallow:\nDisallow:", {2: "information"}),
     ],
 )
 def test_rule_without_effect(rules: str, lines: dict[int, str]) -> None:
     """RFC 9309 section 2.2.2: the longest rule counts, and on a tie the allow rule.
 
-    Each rule is reported once.
+    Each rule is reported once, and at least one of a group is left.
     """
     found = [(one.line, one.severity) for one in lint(f"User-agent: *\n{rules}\n".encode())
              if one.code == "rule-without-effect"]  # fmt: skip
@@ -173,9 +173,9 @@ def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> 
 
 @rows("seed", range(20))
 def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
-    """Each fix is made alone, and then all together; the paths are made of the rules' own words.
+    """Each line is removed alone, and then all together; paths are made of the rules' own words.
 
-    A line that is removed may be the last rule of its group, which then shares those of the next.
+    A group that lost its last rule would share those of the next one.
     """
     rnd = random.Random(seed)
     pieces = ("/", "a", "b", "/a", "/b", "*", "*a", "/a/b", "%61", ".x")
@@ -193,17 +193,13 @@ def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
     before = RobotsTxt.parse(body)
     agents = ("*", "foo", "bar")
     told = {(path, agent): before.allowed(path, agent) for path in paths for agent in agents}
-    fixes = {one.line or 0: one.fix for one in lint(body)
+    found = {one.line for one in lint(body)
              if one.code == "rule-without-effect" and one.severity == "information"}  # fmt: skip
-    for made in ({}, fixes, *({line: fix} for line, fix in fixes.items())):
-        fixed = [
-            "Disallow:" if made.get(number) == "write Disallow: in its place" else line
-            for number, line in enumerate(lines, 1)
-            if made.get(number) != "remove the line"
-        ]
-        after = RobotsTxt.parse("\n".join(fixed).encode())
+    for removed in (set(), found, *({line} for line in found)):
+        left = [line for number, line in enumerate(lines, 1) if number not in removed]
+        after = RobotsTxt.parse("\n".join(left).encode())
         for (path, agent), verdict in told.items():
-            assert after.allowed(path, agent) is verdict, (path, agent, made)
+            assert after.allowed(path, agent) is verdict, (path, agent, removed)
 
 
 @rows(
@@ -242,7 +238,6 @@ def test_no_octets_raise_an_exception(seed: int) -> None:
     [
         ("<!DOCTYPE html>\n" + "<a href='https://e.org'>x</a>\n" * 1000, "html-not-text"),
         ("User-agent: *\nDisallow: /a\n" + "Noindex: /a\n" * 1000, "key-without-effect"),
-        ("User-agent: *\nDisallow: /a\n" + "Crawl-delay: 1\n" * 1000, "key-not-standard"),
     ],
 )
 def test_what_is_repeated_is_reported_once(body: str, code: str) -> None:
@@ -272,9 +267,3 @@ def test_hostile_file_is_linted_in_bounded_time(body: bytes) -> None:
     spent = time.process_time()
     lint(body)
     assert time.process_time() - spent < 1.0
-
-
-def test_url_without_a_key_is_called_one() -> None:
-    """Its scheme is not a misspelt key."""
-    [one] = lint(b"https://e.org/sitemap.xml\n")
-    assert (one.code, one.fix) == ("key-without-effect", "write Sitemap: https://e.org/sitemap.xml")

