@@ -1,9 +1,8 @@
 """Where a redirect of a robots.txt leads, and whether it may be followed (RFC 9309 2.3.1.2).
 
 A redirect must not lead from a public site into the network of the crawler, because the content is
-untrusted (RFC 9309 section 3). The module ``ipaddress`` says which addresses are
-reachable from everywhere, as of the release of Python (IANA's Special-Purpose Address Registries,
-RFC 6890).
+untrusted (RFC 9309 section 3). The module ``ipaddress`` says which addresses are reachable from
+everywhere, as of the release of Python (IANA's Special-Purpose Address Registries, RFC 6890).
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     location = response.headers.get("Location")
     if location is None:
         raise RefusedError(f"status {response.status} without a Location")
-    if len(location) > _LONGEST_URL:
-        raise RefusedError(f"Location of {len(location):,} bytes")
     try:
         text = location.decode("utf-8")
     except UnicodeDecodeError:
@@ -105,7 +102,7 @@ def is_global(address: Address) -> bool:
 
 
 def is_local_host(host: str) -> bool:
-    """Return True if the host of an authority is not on the public Internet by what it is called.
+    """Return True if the host of an authority is ``localhost``, or an address that is not public.
 
     Any other name counts as public, whatever it resolves to.
     """

@@ -33,8 +33,6 @@ _CAUSES: dict[str, Cause] = {
     "VerificationError": Cause.TLS,
     "ConnectError": Cause.CONNECTION,
     "ConnectionClosed": Cause.CONNECTION,
-    "ConnectionDone": Cause.CONNECTION,
-    "ConnectionLost": Cause.CONNECTION,
     "DownloadConnectionRefusedError": Cause.CONNECTION,
     "DownloadFailedError": Cause.CONNECTION,
     "DownloadCancelledError": Cause.CONNECTION,
@@ -99,7 +97,9 @@ def validators_of(response: Response) -> tuple[bytes | None, bytes | None]:
 
 
 def _bounded(validator: bytes | None) -> bytes | None:
-    return None if len(validator or b"") > LONGEST_VALIDATOR else validator
+    if validator is None or len(validator) > LONGEST_VALIDATOR:
+        return None
+    return validator
 
 
 def lifetime_of(response: Response, now: float) -> float | None:
