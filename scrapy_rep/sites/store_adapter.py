@@ -139,6 +139,7 @@ class StoreAdapter:
         self._evicted = Evicted(memory_limit, disk_limit, failed=stats.evicted_lost)
         self._outage = Outage(Store.patience if store is None else store.patience, stats)
         self._immediate = False  # whether the last look-up was answered at once
+        self._leases: dict[Authority, str] = {}
 
     @property
     def has_store(self) -> bool:
@@ -216,6 +217,8 @@ class StoreAdapter:
             token: str | None = await self._outage.ask(LEASE, kinds, ask, authority, seconds)
         except StoreError:
             return NOT_SHARED
+        if token:
+            self._leases[authority] = token
         return token
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
@@ -226,10 +229,13 @@ class StoreAdapter:
     def release(self, authority: Authority, token: str) -> None:
         """Give a lease back."""
         if self._store is not None and token != NOT_SHARED:
+            self._leases.pop(authority, None)
             self._tell(LEASE, self._store.release, authority, token)
 
     def close(self) -> None:
-        """Write what is queued and close the store."""
+        """Give all leases back, write what is queued and close the store."""
+        for authority, token in list(self._leases.items()):
+            self.release(authority, token)
         self._evicted.close()
         if self._store is not None:
             self._tell(PUT, self._store.close)

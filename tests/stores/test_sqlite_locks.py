@@ -120,7 +120,7 @@ def test_a_flush_and_a_close_are_bounded_in_time(
             store.flush()
         store.close()
         assert time.monotonic() - start < 3
-    assert caplog.records[-1].getMessage().endswith("entries that could not be written: 1")
+    assert caplog.records[-1].getMessage().endswith("changes that could not be written: 1")
 
 
 @pytest.mark.parametrize(
