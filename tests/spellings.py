@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from urllib.parse import quote
 
 # One of each range that is not for everybody, and the one that clouds keep their secrets at.
 ADDRESSES = [
@@ -32,22 +31,14 @@ ADDRESSES_6 = [
     "[fd12:3456::1]",
     "[ff02::1]",
     "[2001:db8::1]",
-    "[fec0::1]",
-    "[64:ff9b:1::1]",
-    "[::ffff:0:127.0.0.1]",
-    "[5f00::1]",
     "[FE80::ABCD]",
 ]
 NAMES = [
     "localhost",
     "LOCALHOST",
     "localhost.",
-    "LocalHost.LocalDomain",
-    "localhost6",
-    "ip6-localhost",
     "a.localhost",
     "a.b.localhost.",
-    "%6cocalhost",
     "\uff4c\uff4f\uff43\uff41\uff4c\uff48\uff4f\uff53\uff54",  # full width
     "\u24db\u24de\u24d2\u24d0\u24db\u24d7\u24de\u24e2\u24e3",  # in circles
 ]
@@ -68,16 +59,13 @@ def of_four(address: str) -> Iterator[str]:
     yield f"{a:#x}.{b:#x}.{c:#x}.{d:#x}"
     yield f"0{a:o}.0{b:o}.0{c:o}.0{d:o}"
     yield f"{a:#x}.{b}.0{c:o}.{d}"
-    yield quote(address.replace("1", "%31"), safe="%")
     yield address.translate({ord(digit): 0xFF10 + int(digit) for digit in "0123456789"})
     yield address.replace(".", "\u3002")  # ideographic full stop
     yield f"[::ffff:{address}]"
     yield f"[::ffff:{number >> 16:x}:{number & 0xFFFF:x}]"
-    yield f"[64:ff9b::{number >> 16:x}:{number & 0xFFFF:x}]"
-    yield f"[2002:{number >> 16:x}:{number & 0xFFFF:x}::]"
 
 
 def local_hosts() -> list[str]:
-    """All of them, more than two hundred."""
+    """All of them, almost two hundred."""
     fours = [spelling for address in ADDRESSES for spelling in of_four(address)]
     return list(dict.fromkeys([*fours, *ADDRESSES_6, *NAMES]))

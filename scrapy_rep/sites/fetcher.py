@@ -39,13 +39,8 @@ from scrapy_rep.access.outcome import (
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.scrapy_names import PROXY_LOGIN
 from scrapy_rep.sites.exchange import EXCHANGE, Exchange, FetchPlaces, Reception
-from scrapy_rep.sites.redirects import RefusedError, TooLongError, answered_by_public, target_of
+from scrapy_rep.sites.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.sites.responses import body_of, cause_of, lifetime_of, validators_of
-
-try:
-    import resource
-except ImportError:  # Windows has no limit on file descriptors
-    resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -93,22 +88,12 @@ _COUNTED_FOR = 0.25
 """Seconds for which a fetch counts as one of those that run at once.
 
 Measured with 300 silent sites ahead of 100 pages of other sites, from the first fetch of all, on a
-busy machine: 1.6 and 2.1 seconds with 512 at once, 1.7 and 2.9 seconds with 256. The pages alone
-took 1.0 to 1.5 seconds. With 64 at once, each counted for a second, it took 4.5 seconds.
+busy machine: 1.7 and 2.9 seconds with 256 at once. The pages alone took 1.0 to 1.5 seconds. With 64
+at once, each counted for a second, it took 4.5 seconds.
 """
 
-_LEAST_AT_ONCE = 64
-_MOST_AT_ONCE = 512
-
-_SHARE = 4
-"""Fetches may take one file descriptor in this many."""
-
-
-def most_at_once(concurrent_requests: int) -> int:
-    """Return how many fetches may be under way at once, not counting those that take longer."""
-    descriptors = -1 if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    share = descriptors // _SHARE if descriptors > 0 else _MOST_AT_ONCE  # RLIM_INFINITY is negative
-    return max(_LEAST_AT_ONCE, concurrent_requests, min(_MOST_AT_ONCE, share))
+_AT_ONCE = 256
+"""Fetches that run at once, or ``CONCURRENT_REQUESTS`` if that is more."""
 
 
 class AtOnce:
@@ -213,7 +198,7 @@ class RobotsFetcher:
         self._scrapy = scrapy
         self._settings = settings
         self._stats = stats
-        self._at_once = AtOnce(most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS")))
+        self._at_once = AtOnce(max(_AT_ONCE, crawler.settings.getint("CONCURRENT_REQUESTS")))
         self._places = places
         self._clock = clock
         self._name = name
@@ -245,8 +230,6 @@ class RobotsFetcher:
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
-            if isinstance(error, TooLongError):
-                self._stats.inc(names.TOO_LONG_URL)
             return Unreachable(Cause.REDIRECT, detail=str(error))
         except Exception as error:  # noqa: BLE001  # whatever it is, it is not permission
             if not isinstance(error, IgnoreRequest):
@@ -341,7 +324,7 @@ class RobotsFetcher:
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
             body, cut = body_of(response, request.meta[EXCHANGE], limit)
-            etag, modified = validators_of(response, self._stats)
+            etag, modified = validators_of(response)
             if cut:
                 self._stats.inc(names.TRUNCATED)
             cut_at = limit if cut else None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep import stats as names
 from scrapy_rep.access.freshness import lifetime
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.robotstxt.text import truncate
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.sites.exchange import Exchange
-    from scrapy_rep.stats import RepStats
 
 # Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
@@ -35,8 +33,6 @@ _CAUSES: dict[str, Cause] = {
     "VerificationError": Cause.TLS,
     "ConnectError": Cause.CONNECTION,
     "ConnectionClosed": Cause.CONNECTION,
-    "ConnectionDone": Cause.CONNECTION,
-    "ConnectionLost": Cause.CONNECTION,
     "DownloadConnectionRefusedError": Cause.CONNECTION,
     "DownloadFailedError": Cause.CONNECTION,
     "DownloadCancelledError": Cause.CONNECTION,
@@ -94,17 +90,16 @@ def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 
 
-def validators_of(response: Response, stats: RepStats) -> tuple[bytes | None, bytes | None]:
-    """Return ``ETag`` and ``Last-Modified``; one of more than 1 KiB is dropped and counted."""
+def validators_of(response: Response) -> tuple[bytes | None, bytes | None]:
+    """Return ``ETag`` and ``Last-Modified``, without one of more than 1 KiB."""
     etag, modified = (response.headers.get(name) for name in ("ETag", "Last-Modified"))
-    return _bounded(etag, stats), _bounded(modified, stats)
+    return _bounded(etag), _bounded(modified)
 
 
-def _bounded(validator: bytes | None, stats: RepStats) -> bytes | None:
-    if validator is None or len(validator) <= LONGEST_VALIDATOR:
-        return validator
-    stats.inc(names.TOO_LONG_VALIDATOR)
-    return None
+def _bounded(validator: bytes | None) -> bytes | None:
+    if validator is None or len(validator) > LONGEST_VALIDATOR:
+        return None
+    return validator
 
 
 def lifetime_of(response: Response, now: float) -> float | None:

@@ -19,7 +19,6 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.project import data_path
 
-from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.sites.evicted import Evicted
@@ -135,7 +134,6 @@ class StoreAdapter:
         disk_limit: int,
     ):
         self._store = store
-        self._stats = stats
         self._crawler = crawler
         self._memory_limit = memory_limit
         self._evicted = Evicted(memory_limit, disk_limit, failed=stats.evicted_lost)
@@ -215,9 +213,8 @@ class StoreAdapter:
             return NOT_SHARED
         ask: Callable[..., Any] = self._store.lease
         try:
-            token: str | None = await self._outage.ask(
-                LEASE, (str, type(None)), ask, authority, seconds
-            )
+            kinds = (str, type(None))
+            token: str | None = await self._outage.ask(LEASE, kinds, ask, authority, seconds)
         except StoreError:
             return NOT_SHARED
         if token:
@@ -242,8 +239,6 @@ class StoreAdapter:
         self._evicted.close()
         if self._store is not None:
             self._tell(PUT, self._store.close)
-            if evicted := self._store.evicted:
-                self._stats.inc(names.STORE_EVICTED, evicted)
 
     def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
         """Ask the store, and note whether it answered at once: some stores do so only at times."""

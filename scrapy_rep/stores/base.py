@@ -11,8 +11,7 @@ Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as 
 (:mod:`scrapy_rep.sites.outage`). What it puts after that never costs what was kept, because the
 store merges it.
 
-The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
-them are made of ``scan``, ``forget``, ``get`` and ``put``.
+The methods from :meth:`Store.scan` on are for the operator of a store. They may block.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future
 from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
@@ -30,9 +28,6 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry, StoreError
-
-GET_PATIENCE = 10.0
-"""Seconds for which the methods of an operator wait for a ``get``."""
 
 FLUSH_AFTER = 500
 """Entries that are changed before an operator's method waits until they are written: fewer than any
@@ -88,6 +83,7 @@ class Store(ABC):
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
         """Return what is kept of ``authority``, ``None`` if nothing is; or a Future of that.
 
+        What was put is seen when a lease is granted; before that it may still be queued.
         Raises :class:`StoreError`, or the Future does.
         """
 
@@ -99,11 +95,6 @@ class Store(ABC):
 
         Raises :class:`StoreError` if it cannot, or if an earlier put turned out to have failed.
         """
-
-    @property
-    def evicted(self) -> int:
-        """How many entries this store has dropped to stay within a limit."""
-        return 0
 
     def flush(self) -> None:  # noqa: B027 (a default)
         """Return once all puts are written. Raises :class:`StoreError` if one was not."""
@@ -121,8 +112,7 @@ class Store(ABC):
         may renew it. A store that is not shared grants every lease, with the empty token. A worker
         that is granted a lease calls ``get`` before it fetches, because the holder before it may
         have put meanwhile. One that is not calls ``get`` from time to time, until the entry is
-        there or the lease is free. The Future is cancelled if nothing waits for it any more; the
-        store then releases a lease that it grants. Raises :class:`StoreError`, or the Future does.
+        there or the lease is free. Raises :class:`StoreError`, or the Future does.
         """
         return NOT_SHARED
 
@@ -160,8 +150,7 @@ class Store(ABC):
         store that has lost its memory, or is new, waits for one interval before it grants a turn,
         and for 2 s at least, in which the turns that are in use are renewed.
         All of that is one atomic step, and goes by the clock of the store, not by that of a worker.
-        The Future is cancelled if nothing waits for it any more; the store then cancels a turn that
-        it grants. Raises :class:`StoreError`, or the Future does.
+        Raises :class:`StoreError`, or the Future does.
         """
         raise StoreError(f"{type(self).__name__} grants no turns")
 
@@ -190,41 +179,27 @@ class Store(ABC):
         Raises :class:`StoreError`.
         """
 
-    def scan(self, start: str = "") -> Iterator[StoredEntry]:
-        """Yield each authority whose name or host begins with ``start``, in no order.
-
-        ``https://example.`` is the beginning of a name, ``example.`` that of a host.
-        Raises :class:`StoreError`.
-        """
+    def scan(self) -> Iterator[StoredEntry]:
+        """Yield what is kept of each authority, in no order. Raises :class:`StoreError`."""
         raise StoreError(f"{type(self).__name__} has no method scan")
 
     def forget(self, authority: Authority) -> None:
         """Drop what is kept of ``authority``. Raises :class:`StoreError` if it cannot."""
         raise StoreError(f"{type(self).__name__} has no method forget")
 
-    def count(self, start: str = "") -> int:
-        """Return how many authorities :meth:`scan` would yield. Raises :class:`StoreError`."""
-        return sum(1 for _ in self.scan(start))
-
     def find(self, authority: Authority) -> StoredEntry | None:
         """Return all that is kept of ``authority``, ``None`` if nothing is.
 
-        By default without refusals. Raises :class:`StoreError`.
+        Raises :class:`StoreError`.
         """
-        entry = self.get(authority)
-        if isinstance(entry, Future):
-            try:
-                entry = entry.result(GET_PATIENCE)
-            except (FutureTimeoutError, CancelledError) as error:
-                raise StoreError(f"get did not end: {type(error).__name__}") from None
-        return None if entry is None else StoredEntry(authority, entry)
+        raise StoreError(f"{type(self).__name__} has no method find")
 
-    def export(self, start: str = "") -> Iterator[dict[str, Any]]:
+    def export(self) -> Iterator[dict[str, Any]]:
         """Yield what :meth:`scan` yields as plain values, each of which fits a line of JSON.
 
         :mod:`scrapy_rep.stores.json_form` describes them. Raises :class:`StoreError`.
         """
-        return map(to_plain, self.scan(start))
+        return map(to_plain, self.scan())
 
     def import_(self, exported: Iterable[object]) -> int:
         """Merge what :meth:`export` yielded into what is kept; return how many entries that were.

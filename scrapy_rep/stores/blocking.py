@@ -23,7 +23,7 @@ QUEUE_LIMIT = 10_000
 """Calls that may wait: a store that hangs takes memory for no more."""
 
 FLUSH_PATIENCE = 60.0
-"""Seconds for which ``flush`` waits until what was put is written."""
+"""Seconds for which ``find`` and ``flush`` wait."""
 
 CLOSE_PATIENCE = 3.0
 """Seconds for which ``close`` waits until what was put is written."""
@@ -78,17 +78,11 @@ class BlockingStore(Store):
 
     def find(self, authority: Authority) -> StoredEntry | None:
         """Return all that is kept of ``authority``, ``None`` if nothing is."""
-        try:
-            return self._call(lambda: self._read(authority)).result(FLUSH_PATIENCE)
-        except FutureTimeoutError:
-            raise StoreError(f"read did not end within {FLUSH_PATIENCE:g} s") from None
+        return self._wait_for(lambda: self._read(authority))
 
     def flush(self) -> None:
         """Return once all puts are written. Raises ``StoreError`` if one was not."""
-        try:
-            self._call(lambda: None).result(FLUSH_PATIENCE)
-        except FutureTimeoutError:
-            raise StoreError(f"write did not end within {FLUSH_PATIENCE:g} s") from None
+        self._wait_for(lambda: None)
         self._raise_fault()
 
     def close(self) -> None:
@@ -122,6 +116,12 @@ class BlockingStore(Store):
         self._call(write).add_done_callback(self._note)
         if fault is not None:
             raise fault
+
+    def _wait_for(self, run: Callable[[], T]) -> T:
+        try:
+            return self._call(run).result(FLUSH_PATIENCE)
+        except FutureTimeoutError:
+            raise StoreError(f"no end within {FLUSH_PATIENCE:g} s") from None
 
     def _call(self, run: Callable[[], T]) -> Future[T]:
         """Return a Future of what ``run`` returns. Every error is a ``StoreError``."""

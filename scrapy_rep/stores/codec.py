@@ -2,7 +2,7 @@
 
 ::
 
-    magic "REP" | version 1 | date, float64 | inflated size, uint32 | digest, 8 octets | deflate
+    magic "REP" | version 1 | date, float64 | digest, 8 octets | deflate
 
 What is deflated is the JSON of :mod:`scrapy_rep.stores.json_form`. The date is that of the newest
 part. It lets a store tell which of two parts is newer without inflating either; the script that
@@ -12,14 +12,12 @@ an entry swapped under another key, or a few related damages, could cancel out. 
 signature: a program that may write to the store can write any entry.
 
 Octets that do not decode, for whatever reason, are a miss, so that the robots.txt is fetched again.
-So are those of another version. What is inflated is bounded by :data:`MAX_INFLATED`, whatever size
-the octets claim.
+So are those of another version. What is inflated is bounded by :data:`MAX_INFLATED`.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -43,29 +41,17 @@ ANSWER, FAILURE = "answer", "failure"
 _REFUSAL = "refusal "
 """What the name of the part begins with that holds the refusal of one crawler."""
 
-_HEAD = Struct(">4sdI8s")
+_HEAD = Struct(">4sd8s")
 _LENGTH = Struct(">I")
 
 # The preset dictionary of deflate, the commonest words last. Part of the format: never change it.
 _WORDS = (
-    rb"Host: Clean-param: Visit-time: Request-rate: Noindex: /xmlrpc.php /feed/ /trackback/ /tag/"
-    rb" /author/ /archive/ /private/ /images/ /assets/ /static/ /css/ /js/ .pdf$ .php$ .html .js"
-    rb" .css .jpg /api/ /account /profile /register /password /order /basket /wishlist /compare"
-    rb" /download /user/ /users/ /node/ /comment/ /filter/ /themes/ /modules/ /includes/ /scripts/"
-    rb" /language/ /libraries/ /plugins/ /components/ /templates/ /media/ /tmp/ /logs/ /cgi-bin/"
-    rb" /catalogsearch/ /customer/ /checkout/ /cart /admin/ /administrator/ /login /search ?page="
-    rb" ?sort= ?s= &utm_source= GPTBot CCBot ClaudeBot Google-Extended Applebot-Extended Amazonbot"
-    rb" Bytespider PerplexityBot meta-externalagent AhrefsBot SemrushBot MJ12bot DotBot BLEXBot"
-    rb" PetalBot YandexBot Baiduspider bingbot Twitterbot facebookexternalhit Mediapartners-Google"
-    rb" AdsBot-Google Googlebot-Image Googlebot\nCrawl-delay: 10\nSitemap: http://www."
-    rb"\n# robots.txt\r\nUser-agent: *\r\nDisallow: /\r\nAllow: /\r\nSitemap: https://www."
-    rb"/sitemap_index.xml\nUser-Agent: *\nDisallow:\n\nUser-agent: *\nDisallow: /wp-admin/\n"
-    rb"Allow: /wp-admin/admin-ajax.php\n\nSitemap: https://www./sitemap.xml\n"
-    rb'"},"refusals":{"failure":{"since":,"failed_at":,"count":1,"retry_after":,"cause":"status 503'
-    rb'","ours":true,"redirects":["https://www."],"cut_at":512000,"record":"urn:uuid:","body_base64'
-    rb'":"","etag":"W/\"\"","last_modified":" GMT","body":"User-agent: *\nDisallow: '
-    rb'{"answer":{"status":404,"uri":"https://www..com/robots.txt","fetched_at":1'
-    rb',"lifetime":86400.0,"etag":"\"","last_modified":"Mon, 01 Jan 2026 00:00:00 GMT","body":"User'
+    rb"Sitemap: https://www./sitemap.xml Crawl-delay: 10 /wp-admin/\n"
+    rb"Allow: /wp-admin/admin-ajax.php\n"
+    rb'"},"failure":{"since":,"failed_at":,"count":1,"cause":"status 503'
+    rb'{"answer":{"status":404,"uri":"https://www..com/robots.txt","fetched_at":1,"lifetime":86400.0'
+    rb',"etag":"\"","last_modified":"Mon, 01 Jan 2026 00:00:00 GMT"'
+    rb',"body":"User-agent: *\nDisallow: '
 )
 
 
@@ -82,7 +68,7 @@ def encode_stored(stored: StoredEntry) -> bytes:
 def decode_stored(authority: Authority, octets: bytes) -> StoredEntry | None:
     """Return what :func:`encode_stored` encoded of ``authority``, else ``None``; never raises."""
     try:
-        return stored_of(authority, _decode(str(authority), octets)[1])
+        return stored_of(authority, _decode(str(authority), octets))
     except (struct_error, zlib.error, ValueError, RecursionError):
         return None
 
@@ -94,14 +80,12 @@ def encode_part(authority: Authority, name: str, part: Answer | Failure) -> byte
 
 def decode_part(authority: Authority, name: str, octets: bytes) -> Answer | Failure | None:
     """Return what :func:`encode_part` encoded, else ``None``; never raises."""
-    part: Answer | Failure
     try:
-        date, plain = _decode(f"{authority} {name}", octets)
+        plain = _decode(f"{authority} {name}", octets)
         is_failure = name == FAILURE
-        part = part_of(Failure, plain, name) if is_failure else part_of(Answer, plain, name)
+        return part_of(Failure, plain, name) if is_failure else part_of(Answer, plain, name)
     except (struct_error, zlib.error, ValueError, RecursionError):
         return None
-    return part if date_of(part) == date else None
 
 
 def encode_parts(authority: Authority, entry: Entry, crawler: str = "") -> dict[str, bytes]:
@@ -152,29 +136,28 @@ def _encode(key: str, date: float, plain: object) -> bytes:
             raise StoreError(f"an entry of {len(octets)} bytes is larger than {MAX_INFLATED}")
         deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
         packed = deflate.compress(octets) + deflate.flush()
-        digest = _digest(key, date, len(octets), packed)
-        return _HEAD.pack(MAGIC, date, len(octets), digest) + packed
+        return _HEAD.pack(MAGIC, date, _digest(key, date, packed)) + packed
     except (struct_error, OverflowError, ValueError) as error:
         raise StoreError(f"an entry cannot be encoded: {error}") from None
 
 
-def _decode(key: str, octets: bytes) -> tuple[float, object]:
-    """Return date and content. Raises ``ValueError`` and what ``struct`` and ``zlib`` raise."""
-    found, date, size, digest = _HEAD.unpack_from(octets)
+def _decode(key: str, octets: bytes) -> object:
+    """Return the content. Raises ``ValueError`` and what ``struct`` and ``zlib`` raise."""
+    found, date, digest = _HEAD.unpack_from(octets)
     packed = octets[_HEAD.size :]
-    if found != MAGIC or size > MAX_INFLATED:
+    if found != MAGIC:
         raise ValueError("another version")
-    if digest != _digest(key, date, size, packed):
+    if digest != _digest(key, date, packed):
         raise ValueError("damaged, or kept under another key")
     inflate = zlib.decompressobj(-15, zdict=_WORDS)
-    plain = inflate.decompress(packed, size + 1)
-    if not inflate.eof or inflate.unused_data or len(plain) != size or not math.isfinite(date):
+    plain = inflate.decompress(packed, MAX_INFLATED)
+    if not inflate.eof or inflate.unused_data:
         raise ValueError("not what it says it is")
-    return date, json.loads(plain.decode("utf-8", "surrogatepass"))
+    return json.loads(plain.decode("utf-8", "surrogatepass"))
 
 
-def _digest(key: str, date: float, size: int, packed: bytes) -> bytes:
-    digest = blake2b(_HEAD.pack(MAGIC, date, size, b""), digest_size=8)
+def _digest(key: str, date: float, packed: bytes) -> bytes:
+    digest = blake2b(_HEAD.pack(MAGIC, date, b""), digest_size=8)
     name = key.encode()
     digest.update(_LENGTH.pack(len(name)) + name)
     digest.update(packed)

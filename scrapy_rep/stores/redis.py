@@ -22,7 +22,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -32,7 +32,7 @@ import redis
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores import redis_turns as turns
-from scrapy_rep.stores.base import Store, Turn
+from scrapy_rep.stores.base import RENEWED, Store, Turn
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -41,7 +41,7 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
-from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, Command, open_client
+from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, open_client
 from scrapy_rep.stores.redis_lanes import Lanes
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 from scrapy_rep.stores.stored import (
@@ -50,7 +50,6 @@ from scrapy_rep.stores.stored import (
     StoredEntry,
     StoreError,
     authority_in_key,
-    beginnings,
     useful_until,
 )
 
@@ -158,9 +157,6 @@ class RedisStore(Store):
         connect = partial(open_client, self._uri, STEP_PATIENCE)
         self._lanes = Lanes(connect, self._uri.describe)
 
-    def __repr__(self) -> str:
-        return f"RedisStore({str(self._uri)!a})"
-
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
         wanted = ANSWER, FAILURE, refusal_of(crawler)
@@ -179,10 +175,9 @@ class RedisStore(Store):
         uses = [useful_until(part, self._keep) - now for part in kept]
         expiry = min(max([MIN_EXPIRY, *uses]), MAX_EXPIRY)
         refusal = refusal_of(crawler) if crawler else ""
-        self._run(
-            _PUT,
+        self._change(
             authority,
-            self._key(authority),
+            _PUT,
             repr(now + CLOCK_TOLERANCE),
             MAGIC,
             _milliseconds(expiry),
@@ -195,62 +190,56 @@ class RedisStore(Store):
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
-        self._run(_DELETE, authority, self._key(authority))
+        self._change(authority, _DELETE)
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
         token = secrets.token_hex(8)
         command = ("EVAL", _LEASE, 1, self._lease_key(authority), token, _milliseconds(seconds))
-        give_back = partial(_give_back, partial(self.release, authority))
-        return self._lanes.ask(str(authority), command, partial(_granted, token), give_back)
+        return self._lanes.ask(str(authority), command, partial(_granted, token))
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
         key = self._lease_key(authority)
-        self._run(_RENEW, authority, key, token, _milliseconds(seconds))
+        self._tell(str(authority), _RENEW, key, token, _milliseconds(seconds))
 
     def release(self, authority: Authority, token: str) -> None:
         """End the lease that ``token`` stands for, if it still does."""
-        self._run(_RELEASE, authority, self._lease_key(authority), token)
+        self._tell(str(authority), _RELEASE, self._lease_key(authority), token)
 
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
-        command = turns.take(self._turn_keys(host), token, seconds, interval)
-        give_back = partial(_give_back, partial(self.cancel_turn, host))
-        return self._lanes.ask(
-            host, command, partial(turns.turn_of, token), lambda turn: give_back(turn.token)
-        )
+        numbers = turns.micro(seconds), turns.micro(interval), turns.micro(RENEWED)
+        command = ("EVAL", turns.TAKE, 2, *self._turn_keys(host), token, *numbers)
+        return self._lanes.ask(host, command, partial(turns.turn_of, token))
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
-        self._tell(host, turns.renew(self._turn_keys(host), token, seconds))
+        self._tell(host, turns.RENEW, self._turn_keys(host)[0], token, turns.micro(seconds))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
         """End a turn whose request has ended: the interval begins."""
-        self._tell(host, turns.end(self._turn_keys(host), token, interval))
+        self._tell(host, turns.END, self._turn_keys(host)[0], token, turns.micro(interval))
 
     def cancel_turn(self, host: str, token: str) -> None:
         """Give back a turn for which no request was made."""
-        self._tell(host, turns.cancel(self._turn_keys(host), token))
+        self._tell(host, turns.CANCEL, self._turn_keys(host)[0], token)
 
-    def scan(self, start: str = "") -> Iterator[StoredEntry]:
+    def scan(self) -> Iterator[StoredEntry]:
         """Flush, and yield what is on the servers. Raises ``StoreError``.
 
         ``SCAN`` goes through all keys of a server, or of every master of a cluster, and may return
         a key twice. So the sites seen are remembered, which takes about 100 bytes for each.
         """
-        names, beginning = beginnings(start), f"{self._prefix}:entry:"
-        pattern = f"{_escaped(beginning)}*{_escaped(start.lower())}*"
+        beginning = f"{self._prefix}:entry:"
         seen = set[Authority]()
         with self._listing() as client:
-            keys = client.keys(pattern)
+            keys = client.keys(f"{_escaped(beginning)}*")
             while batch := list(islice(keys, LISTED_TOGETHER)):
                 wanted = {}
                 for key in batch:
                     authority = _authority(key[len(beginning.encode()) :])
-                    if authority is None or authority in seen:
-                        continue
-                    if str(authority).startswith(names):
+                    if authority is not None and authority not in seen:
                         seen.add(authority)
                         wanted[key] = authority
                 yield from _listed(client, wanted)
@@ -294,27 +283,20 @@ class RedisStore(Store):
     def _tag(self, authority: Authority) -> str:
         return f"{{{authority}}}" if self._in_cluster else str(authority)
 
-    def _run(self, script: str, authority: Authority, key: str, *arguments: Any) -> None:
-        """Queue a script. The next put or flush raises its failure."""
-        command = ("EVAL", script, 1, key, *arguments)
-        self._lanes.ask(str(authority), command, _number).add_done_callback(self._note)
-
     def _turn_keys(self, host: str) -> tuple[str, str]:
         return turns.keys_of(host, self._prefix, self._in_cluster)
 
-    def _tell(self, host: str, command: Command) -> None:
-        """Queue a command for a turn. A failure needs no report, because the turn lapses.
+    def _change(self, authority: Authority, script: str, *arguments: Any) -> None:
+        """Queue a change of an entry. The next put or flush raises its failure."""
+        told = self._tell(str(authority), script, self._key(authority), *arguments)
+        told.add_done_callback(self._note)
+
+    def _tell(self, name: str, script: str, key: str, *arguments: Any) -> Future[int]:
+        """Queue a script. If that of a lease or a turn fails, the lease or the turn lapses.
 
         A server that is back hears of the turns that are in use before it grants others.
         """
-        self._lanes.ask(host, command, lambda _: None)
-
-
-def _give_back(give_back: Callable[[str], None], token: str | None) -> None:
-    """End a lease or a turn that was granted when nothing waited for it any more."""
-    if token is not None:
-        with suppress(StoreError):  # if it fails, the lease or the turn lapses
-            give_back(token)
+        return self._lanes.ask(name, ("EVAL", script, 1, key, *arguments), _number)
 
 
 def _milliseconds(seconds: float) -> int:

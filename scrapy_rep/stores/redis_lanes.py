@@ -13,11 +13,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -39,9 +38,6 @@ BATCH = 64
 QUEUE_LIMIT = 10_000
 """Jobs that may be unanswered at the same time."""
 
-SENT_WITHIN = 5.0
-"""Seconds after which a job that could not be sent has failed, so that queues stay short."""
-
 CUT_AFTER = 5.0
 """Seconds after which the connection of a lane that still waits for a reply is broken."""
 
@@ -51,31 +47,23 @@ class Job:
     """A command, and its result.
 
     ``convert`` makes the result of the reply. It raises ``StoreError`` on one of a wrong type.
-    ``too_late`` is handed a result that nothing waits for any more. ``since`` is when it was
-    queued, by the monotonic clock.
     """
 
     command: Command
     convert: Callable[[Any], Any]
-    too_late: Callable[[Any], None] | None
-    since: float
     future: Future[Any] = field(default_factory=Future)
 
     def answer(self, reply: Any) -> None:
         """Make the result of the reply."""
         try:
-            result = self.convert(reply)
+            self.future.set_result(self.convert(reply))
         except StoreError as error:
             self.fail(error)
-            return
-        try:
-            self.future.set_result(result)
-        except InvalidStateError:  # it was cancelled, or the store was closed
-            if self.too_late is not None:
-                self.too_late(result)
+        except InvalidStateError:  # the store was closed
+            pass
 
     def fail(self, error: StoreError) -> None:
-        """Fail, unless the job has ended."""
+        """Fail, unless the store was closed."""
         with suppress(InvalidStateError):
             self.future.set_exception(error)
 
@@ -109,7 +97,6 @@ class Lanes:
     ) -> None:
         self._connect = connect
         self._describe = describe
-        self._process = 0  # that of the threads
         self._closed = False
         self._lock = threading.Lock()
         self._unanswered: set[Job] = set()
@@ -117,22 +104,14 @@ class Lanes:
         self._lanes = [_Lane(self._lock) for _ in range(LANES)]
         self._threads: list[threading.Thread] = []
 
-    def ask(
-        self,
-        key: str,
-        command: Command,
-        convert: Callable[[Any], Any],
-        too_late: Callable[[Any], None] | None = None,
-    ) -> Future[Any]:
+    def ask(self, key: str, command: Command, convert: Callable[[Any], Any]) -> Future[Any]:
         """Queue a command; return a Future of what ``convert`` makes of the reply.
 
         Commands of the same ``key`` are done in order. Raises ``StoreError`` if the queue is full.
         """
         now = time.monotonic()
-        job = Job(command, convert, too_late, now)
+        job = Job(command, convert)
         lane = self._lanes[hash(key) % len(self._lanes)]
-        if self._threads and self._process != os.getpid():
-            raise StoreError("the store was opened by another process")
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
@@ -141,6 +120,7 @@ class Lanes:
             if not self._threads:
                 self._start()
             self._unanswered.add(job)
+            job.future.add_done_callback(lambda _: self._ended(job))
             lane.jobs.append(job)
             lane.wake.notify()
             hangs = lane.busy_since is not None and now > lane.busy_since + CUT_AFTER
@@ -157,8 +137,6 @@ class Lanes:
 
     def close(self, patience: float) -> None:
         """Do what is queued and end the threads, within twice ``patience`` seconds."""
-        if self._threads and self._process != os.getpid():
-            return
         self.idle(patience)
         with self._lock:
             self._closed = True
@@ -167,7 +145,6 @@ class Lanes:
                 lane.wake.notify()
         for job in left:
             job.fail(StoreError("the store was closed"))
-        self._ended(left)
         end = time.monotonic() + patience
         for lane in self._lanes:
             if lane.busy_since is not None:
@@ -177,7 +154,6 @@ class Lanes:
 
     def _start(self) -> None:
         """Start the threads, at the first command: a crawl that does not start leaves none."""
-        self._process = os.getpid()
         for lane in self._lanes:
             # A daemon, so that a server that hangs does not keep the process from ending.
             thread = threading.Thread(
@@ -188,30 +164,19 @@ class Lanes:
 
     def _work(self, lane: _Lane) -> None:
         while jobs := self._take(lane):
-            try:
-                self._attempt(lane, jobs)
-            finally:
-                self._ended(jobs)
+            self._attempt(lane, jobs)
         if lane.client is not None:
             lane.client.close()
 
     def _take(self, lane: _Lane) -> list[Job]:
         """Wait for jobs and return them; an empty list means that the store is closed."""
-        while True:
-            with self._lock:
-                lane.busy_since = None
-                lane.wake.wait_for(lambda: lane.jobs or self._closed)
-                if self._closed:
-                    return []
-                lane.busy_since = now = time.monotonic()
-                taken = [lane.jobs.popleft() for _ in range(min(BATCH, len(lane.jobs)))]
-            for job in taken:
-                if now > job.since + SENT_WITHIN:
-                    job.fail(StoreError("the Redis server did not take a command in time"))
-            jobs = [job for job in taken if not job.future.done()]
-            self._ended(set(taken).difference(jobs))
-            if jobs:
-                return jobs
+        with self._lock:
+            lane.busy_since = None
+            lane.wake.wait_for(lambda: lane.jobs or self._closed)
+            if self._closed:
+                return []
+            lane.busy_since = time.monotonic()
+            return [lane.jobs.popleft() for _ in range(min(BATCH, len(lane.jobs)))]
 
     def _attempt(self, lane: _Lane, jobs: list[Job]) -> None:
         try:
@@ -228,8 +193,8 @@ class Lanes:
             else:
                 job.answer(reply)
 
-    def _ended(self, jobs: Iterable[Job]) -> None:
+    def _ended(self, job: Job) -> None:
         with self._lock:
-            self._unanswered.difference_update(jobs)
+            self._unanswered.discard(job)
             if not self._unanswered:
                 self._quiet.notify_all()

@@ -38,8 +38,8 @@ import math
 from typing import Any
 from zlib import crc32
 
-from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
-from scrapy_rep.stores.redis_client import WRONG_TYPE, Command
+from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, Turn
+from scrapy_rep.stores.redis_client import WRONG_TYPE
 from scrapy_rep.stores.stored import MONTH, StoreError
 
 KEPT = 60.0
@@ -75,7 +75,7 @@ end
 
 # A broken connection may repeat the command, and a worker that got no answer repeats its token.
 # Then the token holds the turn already.
-_TAKE = (
+TAKE = (
     _NOW
     + """
 local lease, interval, renewed = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -108,7 +108,7 @@ keep(token, now + lease, interval)
 return {1, 0}
 """
 )
-_RENEW = (
+RENEW = (
     _NOW
     + """
 local last = redis.call('HMGET', key, 'token', 'since', 'interval', 'ended')
@@ -119,7 +119,7 @@ end
 return 1
 """
 )
-_END = (
+END = (
     _NOW
     + """
 local last = redis.call('HMGET', key, 'token', 'interval')
@@ -130,7 +130,7 @@ end
 return 1
 """
 )
-_CANCEL = f"""
+CANCEL = f"""
 if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then
   redis.call('HMSET', KEYS[1], 'token', '', 'since', 0, 'ended', ARGV[1])
   redis.call('PEXPIRE', KEYS[1], {KEPT * 1000:.0f})
@@ -147,11 +147,6 @@ def keys_of(host: str, prefix: str, in_cluster: bool) -> tuple[str, str]:
     return f"{prefix}:turn:{part}:{host}", f"{prefix}:turns:{part}"
 
 
-def take(keys: tuple[str, str], token: str, seconds: float, interval: float) -> Command:
-    """Return the command that takes a turn, whose reply :func:`turn_of` reads."""
-    return ("EVAL", _TAKE, 2, *keys, token, _micro(seconds), _micro(interval), _micro(RENEWED))
-
-
 def turn_of(token: str, reply: Any) -> Turn:
     """Return what a server says to who would take a turn. Raises ``StoreError``."""
     if isinstance(reply, list) and len(reply) == 2 and all(isinstance(n, int) for n in reply):
@@ -161,20 +156,6 @@ def turn_of(token: str, reply: Any) -> Turn:
     raise StoreError(WRONG_TYPE)
 
 
-def renew(keys: tuple[str, str], token: str, seconds: float) -> Command:
-    """Return the command that extends a turn, unless another worker holds one by now."""
-    return ("EVAL", _RENEW, 1, keys[0], token, _micro(seconds))
-
-
-def end(keys: tuple[str, str], token: str, interval: float) -> Command:
-    """Return the command that ends a turn whose request has ended."""
-    return ("EVAL", _END, 1, keys[0], token, _micro(interval))
-
-
-def cancel(keys: tuple[str, str], token: str) -> Command:
-    """Return the command that gives back a turn for which no request was made."""
-    return ("EVAL", _CANCEL, 1, keys[0], token)
-
-
-def _micro(seconds: float) -> int:
+def micro(seconds: float) -> int:
+    """Return microseconds, in which the scripts count."""
     return math.ceil(seconds * _MICRO)

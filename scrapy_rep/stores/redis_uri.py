@@ -23,7 +23,6 @@ _NAMED = re.compile(r"/([^/@]+)(?:/([0-9]+))?/?", re.ASCII)
 _TEXT_LIMIT = 120
 _MALFORMED = "something in it is malformed; in a password, @ / ? # and % must be percent-encoded"
 _QUOTED = ", with args beginning with"
-_OF_A_CLUSTER = (redis.exceptions.MovedError, redis.exceptions.ClusterCrossSlotError)
 
 
 class RedisUri:
@@ -62,10 +61,7 @@ class RedisUri:
         text = ascii(" ".join(text[: 10 * _TEXT_LIMIT].split()))[1:-1]
         if len(text) > _TEXT_LIMIT:
             text = text[:_TEXT_LIMIT] + "..."
-        # Version 5 of redis-py has special errors for these in a cluster only.
-        alone = isinstance(error, _OF_A_CLUSTER) or text.startswith(("MOVED ", "CROSSSLOT "))
-        hint = " (this is a node of a cluster: use redis+cluster://)" if alone else ""
-        return f"Redis at {self}: {type(error).__name__}: {text}{hint}"
+        return f"Redis at {self}: {type(error).__name__}: {text}"
 
     def _parse(self, uri: str) -> None:
         """Read ``uri``. Raises ``ValueError`` with a text that quotes none of it."""

@@ -37,7 +37,7 @@ from scrapy_rep.stores.sqlite_file import (
     check_file,
 )
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
-from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, beginnings
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,8 @@ class SqliteStore(Store):
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
     call opens the file and starts the threads, so that a crawl that does not start leaves neither.
     A file that cannot be opened makes each call raise ``StoreError``, and is tried again with each
-    batch. Several threads may use a store, several processes a file.
+    batch. Several threads may use a store, several processes a file. A child process must not use
+    the store of its parent.
     """
 
     keeps_pace = True
@@ -84,7 +85,6 @@ class SqliteStore(Store):
         self._keep = keep
         # The log and damaged files are stored beside the file itself, not beside a link to it.
         self._file = File(Path(os.path.realpath(path)), rows.TABLES, mends=mends)
-        self._process = os.getpid()
         self._closed = self._is_begun = False
         self._beginning = Lock()
         self._is_full = False
@@ -94,70 +94,49 @@ class SqliteStore(Store):
         self._writer = Writer(self._file, self._make_room)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 
-    def __repr__(self) -> str:
-        return f"SqliteStore({str(self._file.path)!a})"
-
-    @property
-    def evicted(self) -> int:
-        """How many entries were dropped because the file was at its limit."""
-        return self._writer.evicted
-
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
-        """Return what is in the file, with what is queued, or a Future of that.
+        """Return what is in the file, or a Future of that. What was put may still be queued.
 
         Raises ``StoreError``, or the Future does.
         """
         self._check()
-        # Before the file is read, because the writer may empty the queue at any moment.
-        waiting = self._writer.waiting(self._key(authority))
-        if not self._slow_reads and not self._file.is_being_opened:
-            return self._look_up(authority, crawler, waiting, READ_PATIENCE)
+        if not self._slow_reads:
+            return self._look_up(authority, crawler, READ_PATIENCE)
         self._slow_reads = max(0, self._slow_reads - 1)
         try:
-            return self._reader.submit(self._look_up, authority, crawler, waiting, WRITE_PATIENCE)
+            return self._reader.submit(self._look_up, authority, crawler, WRITE_PATIENCE)
         except RuntimeError as error:  # closed meanwhile, or the process ends
             raise StoreError(f"the store is closed: {error}") from None
 
-    def _look_up(
-        self, authority: Authority, crawler: str, waiting: list[Change], patience: float
-    ) -> Entry | None:
+    def _look_up(self, authority: Authority, crawler: str, patience: float) -> Entry | None:
         start, key = time.perf_counter(), self._key(authority)
-        stored = None
         try:
             stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
         except DamagedError:  # a miss; the next transaction begins with a new file
-            pass
+            return None
         finally:
             if time.perf_counter() - start > SLOW_READ:
                 self._slow_reads = SLOW_READS
-        for change in waiting:
-            stored = change(stored)
         return None if stored is None else stored.seen_by(crawler)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if too many wait, or an earlier one was lost."""
-        bodies = [part.body for part in (entry.answer, entry.refusal) if part is not None]
-        change = merging(authority, entry, crawler, self._clock())
-        self._change(authority, change, sum(len(body or b"") for body in bodies))
+        self._change(authority, merging(authority, entry, crawler, self._clock()))
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
-        self._change(authority, lambda kept: None, 0)
+        self._change(authority, lambda kept: None)
 
-    def _change(self, authority: Authority, change: Change, octets: int) -> None:
+    def _change(self, authority: Authority, change: Change) -> None:
         self._check()
         key, keep = self._key(authority), self._keep
-        run: Run = lambda db: rows.write(db, key, authority, change, keep)  # noqa: E731
-        self._writer.change(key, change, run, octets)
+        self._writer.put(lambda db: rows.write(db, key, authority, change, keep))
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another process holds the lease."""
         self._check()
         key = self._key(authority)
-        return self._writer.ask(
-            lambda db: rows.lease(db, key, seconds, self._turn_clock()),
-            lambda token: token and partial(rows.release, key=key, token=token),
-        )
+        return self._writer.ask(lambda db: rows.lease(db, key, seconds, self._turn_clock()))
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
@@ -171,14 +150,10 @@ class SqliteStore(Store):
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
         self._check()
-        key = self._prefix + host
         return self._writer.ask(
             lambda db: turns.take(
                 db, self._prefix, host, token, seconds, interval, self._turn_clock()
-            ),
-            lambda turn: (
-                turn.token and (lambda db: turns.cancel(db, key, turn.token, self._turn_clock()))
-            ),
+            )
         )
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
@@ -193,16 +168,15 @@ class SqliteStore(Store):
         """Give back a turn for which no request was made."""
         self._tell_turn(turns.cancel, host, token)
 
-    def scan(self, start: str = "") -> Iterator[StoredEntry]:
+    def scan(self) -> Iterator[StoredEntry]:
         """Flush, and yield what is in the file. Raises ``StoreError``."""
         self.flush()
-        for first in beginnings(start):
-            yield from rows.scan(self._file.rows, self._prefix, first)
+        yield from rows.scan(self._file.rows, self._prefix)
 
     def find(self, authority: Authority) -> StoredEntry | None:
         """Flush, and return all that the file holds of ``authority``. Raises ``StoreError``."""
         self.flush()
-        return next(rows.scan(self._file.rows, self._prefix, str(authority), ""), None)
+        return next(rows.scan(self._file.rows, self._prefix, str(authority)), None)
 
     def flush(self) -> None:
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""
@@ -211,7 +185,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Write what is queued, and close the file; within seconds, and quietly."""
-        if self._closed or self._process != os.getpid():
+        if self._closed:
             return
         with self._beginning:
             self._closed = True
@@ -220,13 +194,11 @@ class SqliteStore(Store):
             self._reader.shutdown(wait=False)
             self._file.close()
 
-    def _make_room(self, db: sqlite3.Connection) -> int:
-        dropped = rows.make_room(db, self._limit, ROOM)
-        if dropped and not self._is_full:
+    def _make_room(self, db: sqlite3.Connection) -> None:
+        if rows.make_room(db, self._limit, ROOM) and not self._is_full:
             self._is_full = True
             path, limit = str(self._file.path), self._limit
             logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
-        return dropped
 
     def _tell(self, run: Run) -> None:
         self._check()
@@ -244,8 +216,6 @@ class SqliteStore(Store):
     def _check(self) -> None:
         if self._closed:
             raise StoreError("the store is closed")
-        if self._process != os.getpid():
-            raise StoreError("the store was opened by another process")
         if not self._is_begun:
             self._begin()
 

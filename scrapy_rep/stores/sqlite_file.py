@@ -88,20 +88,17 @@ def check_file(path: Path) -> None:
     if not octets:
         return
     magic, version, application = _HEADER.unpack(octets.ljust(_HEADER.size, b"\0"))
-    if magic != _MAGIC or application != APPLICATION:
+    if (magic, version, application) != (_MAGIC, VERSION, APPLICATION):
         raise ForeignError(
-            f"{str(path)!a} is not a store of scrapy_rep, and was not touched: name another"
-            " file (if it was a store, its header is damaged: move it away)"
+            f"{str(path)!a} is not a store of scrapy_rep, and was not touched: name another file"
+            " (if it was one, it is damaged, or of another version: move it away)"
         )
-    if version != VERSION:
-        raise ForeignError(f"{str(path)!a} was written by another version of scrapy_rep")
 
 
 class File:
     """The file at ``path``; the statements ``tables`` make its tables.
 
     Unless ``mends`` is True, damage is an error like any other, and the file stays where it is.
-    A child process must not use its parent's.
     ``read`` and ``rows`` may be called from any thread; all else only from one thread at a time.
     """
 
@@ -112,23 +109,17 @@ class File:
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
-        self._is_counted = False
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
         self._damage: DamagedError | None = None
-        self.is_being_opened = False  # while it is, reads have to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`.
 
         If it was found to be damaged, it is set aside first.
         """
-        self.is_being_opened = True
-        try:
-            with self._reading:
-                self._open(patience)
-        finally:
-            self.is_being_opened = False
+        with self._reading:
+            self._open(patience)
 
     def _open(self, patience: float) -> None:
         for _ in range(3):
@@ -153,6 +144,7 @@ class File:
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._identity = _identity_of(self.path)
+        _OPEN.append(self._identity)
         self._writer = self._connection(patience)
         if not _is_prepared(self._writer):
             _prepare(self._writer, self._tables)
@@ -163,8 +155,6 @@ class File:
         self._reader = self._connection(READ_PATIENCE)
         self._reader.execute("PRAGMA query_only = 1")
         self._reader.execute("SELECT 1 FROM entries, leases, turns LIMIT 1").fetchall()
-        _OPEN.append(self._identity)
-        self._is_counted = True
 
     def _connection(self, patience: float) -> sqlite3.Connection:
         # Not the URI form: it would take a "?" in the name for the start of a query.
@@ -182,9 +172,9 @@ class File:
                     with suppress(sqlite3.Error):
                         connection.close()
             self._reader = self._writer = None
-            if self._is_counted:
-                self._is_counted = False
+            if self._identity is not None:
                 _OPEN.remove(self._identity)
+                self._identity = None
 
     def read(self, query: Callable[[sqlite3.Connection], T], patience: float = READ_PATIENCE) -> T:
         """Return what ``query`` finds. Raises ``StoreError`` or ``DamagedError``.

@@ -89,11 +89,10 @@ def write(
 
 
 def scan(
-    rows: Callable[..., Iterable[tuple[Any, ...]]], prefix: str, first: str, last: str = _LAST
+    rows: Callable[..., Iterable[tuple[Any, ...]]], prefix: str, name: str = ""
 ) -> Iterator[StoredEntry]:
-    """Yield what is kept of the authorities that begin with ``first``; ``rows`` runs a query."""
-    start = f"{prefix}{first}"
-    for key, octets in rows(_SCAN, start, start + last):
+    """Yield all that is kept, or what is of the authority ``name``; ``rows`` runs a query."""
+    for key, octets in rows(_SCAN, prefix + name, prefix + (name or _LAST)):
         if isinstance(key, bytes) and isinstance(octets, bytes):
             authority = authority_in_key(key.decode("utf-8", "replace")[len(prefix) :])
             stored = decode_stored(authority, octets) if authority is not None else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.access.authority import DEFAULT_PORTS, Authority, authority_of
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
 
 PREFIX = "scrapy_rep"
@@ -81,18 +81,6 @@ def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
     if part.body is None:
         return part.fetched_at + KEEP_CONCLUSIONS
     return part.fetched_at + max(keep, KEEP_CONCLUSIONS)
-
-
-def beginnings(start: str) -> tuple[str, ...]:
-    """Return how the names of the authorities begin that ``start`` selects.
-
-    With ``://`` it is the beginning of an authority, otherwise of a host, whatever the scheme.
-    Upper case is folded, and an empty ``start`` selects all.
-    """
-    start = start.lower()
-    if not start or "://" in start:
-        return (start,)
-    return tuple(f"{scheme}://{start}" for scheme in sorted(DEFAULT_PORTS))
 
 
 def authority_in_key(text: str) -> Authority | None:

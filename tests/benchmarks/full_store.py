@@ -120,7 +120,7 @@ def measure(path: Path, name: str, count: int, puts: int, limit: int, bodies: li
     took.sort()
     ranks = [took[int(share * len(took))] * 1e6 for share in (0.5, 0.9, 0.99, 0.999)]
     figures = "".join(f"{rank:9.0f}" for rank in (*ranks, took[-1] * 1e6))
-    print(f"{name:34}{figures}{100 * later / len(took):9.2f}   {store.evicted} pruned", flush=True)
+    print(f"{name:34}{figures}{100 * later / len(took):9.2f}", flush=True)
 
 
 def main(count: int, path: Path) -> None:

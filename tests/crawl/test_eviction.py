@@ -128,15 +128,3 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
     assert result.stats["robotstxt/waiting/max"] > 8
     assert {len(shop.robots_hits) for shop in shops} == {1}
     assert max(alive) - before < 8
-
-
-@ensureDeferred
-async def test_what_a_store_drops_at_its_limit_is_counted(site: Site) -> None:
-    """Six files of 480 KB in a SQLite file of 1 MiB: the stat says how many parts had to go."""
-    shops = [site.authority(Reply(200, noise(n))) for n in range(6)]
-    with uri_of("SQLite") as uri:
-        settings = obey(REP_STORE=uri, REP_STORE_LIMIT=MIB)
-        result = await crawl(OneByOneSpider, settings, plans=rounds_of(shops, 1))
-    result.check()
-    assert result.stats["robotstxt/store/evicted"] >= 2
-    assert [len(shop.robots_hits) for shop in shops] == [1] * 6

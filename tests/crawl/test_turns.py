@@ -162,7 +162,7 @@ async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path:
     shop = paced(site, 0.1)
     (await crawl(settings=obey(JOBDIR=str(tmp_path)), plans=urls(shop, 2))).check()
     store = SqliteStore(tmp_path / "robots.db")
-    assert store.count() == 1
+    assert len(list(store.scan())) == 1
     for table in ("turns", "turn_memory"):
         assert list(store._file.rows(f"SELECT * FROM {table}")) == []
     store.close()

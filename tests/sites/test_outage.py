@@ -191,18 +191,6 @@ async def test_a_put_that_is_taken_ends_no_outage(watched: Watched) -> None:
     assert watched.said == [BEGINS]
 
 
-@pytest.mark.parametrize(("question", "is_cancelled"), [(GET, True), (LEASE, True), (TURN, False)])
-@ensureDeferred
-async def test_what_comes_too_late_is_given_back(
-    watched: Watched, question: str, is_cancelled: bool
-) -> None:
-    """But a turn, which is asked for again with the same token: to give it back would end it."""
-    answer: Future[int] = Future()
-    with pytest.raises(StoreError, match="did not answer"):
-        await watched.tell(question, lambda: answer)
-    assert answer.cancelled() is is_cancelled
-
-
 @pytest.mark.parametrize("answer", ["text", None, ("token", 0.0)])
 @ensureDeferred
 async def test_an_answer_of_another_kind_is_a_failure(watched: Watched, answer: Any) -> None:

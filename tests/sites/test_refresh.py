@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.utils.defer import deferred_from_coro
-from twisted.internet.defer import CancelledError
 
-from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Outcome
 from scrapy_rep.sites.refresh import LEASE_TERM
-from scrapy_rep.stores import Store
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.leftovers import turn
@@ -74,14 +68,6 @@ async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore
     bench.store.close()
 
 
-@pytest.mark.parametrize(("delays", "seconds"), [((), 15.0), ((1.0, 4.0), 3 * 15.0 + 5.0)])
-def test_a_refresh_may_take_two_rounds_of_all_attempts_and_the_pauses_between_them(
-    delays: tuple[float, ...], seconds: float
-) -> None:
-    """Each attempt has the whole timeout."""
-    assert Bench(RULES, retry_delays=delays).cache._refresher.longest == 2 * seconds + 1.0
-
-
 @pytest.mark.parametrize("kind", ["answer", "refusal"])
 @ensureDeferred
 async def test_what_a_wrong_clock_dates_anew_is_not_written(kind: str) -> None:
@@ -96,33 +82,3 @@ async def test_what_a_wrong_clock_dates_anew_is_not_written(kind: str) -> None:
     await ask(bench)
     kept = store.kept[HERE]
     assert (kept.entry.answer, kept.refusals) == (known.answer, refusals)
-
-
-class SlowToLease(Store):
-    """A store that has not answered yet."""
-
-    def __init__(self) -> None:
-        self.asked: Future[str | None] = Future()
-
-    def get(self, authority: Authority, crawler: str = "") -> None:
-        """Nothing."""
-
-    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
-        """Keep nothing."""
-
-    def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
-        """No answer."""
-        return self.asked
-
-
-@ensureDeferred
-async def test_a_lease_that_a_closing_crawl_asked_for_is_given_back() -> None:
-    """The store is told that nothing waits for it any more."""
-    store = SlowToLease()
-    bench = Bench(RULES, store=store)
-    asking = deferred_from_coro(bench.store.lease(HERE, 60.0))
-    asking.addErrback(lambda failure: failure.trap(CancelledError, asyncio.CancelledError))
-    await turn(0.05)
-    asking.cancel()
-    await turn(0.05)
-    assert store.asked.cancelled()

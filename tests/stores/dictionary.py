@@ -9,7 +9,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import BlockingStore, Store
 from scrapy_rep.stores.base import merging
-from scrapy_rep.stores.stored import StoredEntry, authority_in_key, beginnings
+from scrapy_rep.stores.stored import StoredEntry, authority_in_key
 
 
 class DictionaryStore(Store):
@@ -51,12 +51,11 @@ class BlockingDictionary(BlockingStore):
         """Here it is."""
         self.kept[key] = data
 
-    def scan(self, start: str = "") -> Iterator[StoredEntry]:
-        """All that begins so."""
+    def scan(self) -> Iterator[StoredEntry]:
+        """All there is."""
         self.flush()
         for key in list(self.kept):
             authority = authority_in_key(key)
-            if authority is not None and key.startswith(beginnings(start)):
-                stored = self.find(authority)
-                if stored is not None:
-                    yield stored
+            stored = None if authority is None else self.find(authority)
+            if stored is not None:
+                yield stored

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores import BlockingStore, StoreError
+from scrapy_rep.stores import StoreError
 from tests.stores.contract import StoreContract, now
 from tests.stores.dictionary import BlockingDictionary
 from tests.stores.samples import authority, entry, failure, gone, told
@@ -136,9 +136,3 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     store.gate.set()
     with pytest.raises(StoreError, match="closed"):
         store.get(authority())
-
-
-def test_both_methods_have_to_be_there() -> None:
-    """A class without them makes no store."""
-    with pytest.raises(TypeError, match="abstract"):
-        BlockingStore()  # type: ignore[abstract]

@@ -15,7 +15,7 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.stored import StoreError
 from tests.stores.asking import Asker, nap
 from tests.stores.contract import now
-from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
+from tests.stores.faults import FAULTS, faulty, stored, wait
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, listed
 from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
@@ -86,55 +86,6 @@ async def test_a_lease_of_a_faulty_server_is_no_lease(fault: str, late: Lateness
         token, seconds = await Asker(store).lease()
         assert token is None
         assert seconds <= LONGEST + late.slack
-
-
-@ensureDeferred
-async def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
-    """Of 50 look-ups three wait; the others are refused at once, until the pause is over."""
-    ahead = [0.0]
-    with ScriptedServer(saying(silent)) as server, closing(RedisStore(server.uri)) as store:
-        crawl = Asker(store, lambda: time.monotonic() + ahead[0])
-        waits = [(await crawl.get())[1] for _ in range(50)]
-        assert sum(wait > 0.5 for wait in waits) == 3
-        ahead[0] += 30.0
-        assert [(await crawl.get())[1] > 0.5 for _ in range(3)] == [True, False, False]
-
-
-@ensureDeferred
-async def test_a_server_that_mends_is_found_out_and_both_are_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """After a pause one look-up is let through; the log holds no password."""
-    ahead = [0.0]
-    broken = [True]
-
-    def handle(sock: socket.socket) -> None:
-        def answer(words: list[bytes]) -> bytes:
-            if broken[0]:
-                return b"-NOAUTH s3cret is the wrong password of us3r\r\n"
-            return stored(words)
-
-        commands(sock, answer)
-
-    with ScriptedServer(handle) as server:
-        uri = server.uri.replace("//", "//us3r:s3cret@") + "?password=s3cret"
-        with caplog.at_level("INFO", "scrapy_rep"), closing(RedisStore(uri)) as store:
-            crawl = Asker(store, lambda: time.monotonic() + ahead[0])
-            for _ in range(5):
-                assert (await crawl.get())[0] is None
-                await nap(0.1)
-            with suppress(StoreError):
-                store.put(authority(), entry())
-            broken[0] = False
-            assert (await crawl.get())[0] is None
-            assert len(caplog.records) == 1
-            ahead[0] += 30.0
-            assert [(await crawl.get())[0] for _ in range(5)] == [entry()] * 5
-    down, back = caplog.messages
-    assert down.startswith(f"The robots.txt store fails (Redis at {server.uri}: ")
-    assert "NOAUTH" in down or "AuthenticationError" in down
-    assert back.startswith("The robots.txt store answers again after 3")
-    assert not [text for text in (down, back) if "s3cret" in text or "us3r" in text]
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2])
@@ -258,21 +209,3 @@ def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.Monk
             for number in range(40):
                 store.put(authority(number), entry(number))
         store.close()
-
-
-@ensureDeferred
-async def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
-    monkeypatch: pytest.MonkeyPatch, late: Lateness
-) -> None:
-    """The server's name is looked up in the store's own thread, and a close does not wait."""
-
-    def slow(*_: object, **__: object) -> None:
-        time.sleep(1.2)
-        raise OSError("no such host")
-
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
-    store = RedisStore("redis://slow.example/0")
-    crawl = Asker(store)
-    assert max([(await crawl.get())[1] for _ in range(10)]) <= LONGEST + late.slack
-    closes_soon(store, late)
-    await nap(2)  # the threads end before the patch does

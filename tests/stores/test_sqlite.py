@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SLOW_READS, SqliteStore
 from scrapy_rep.stores.stored import PREFIX, StoreError
 from tests.stores.contract import SharedStoreContract, now
-from tests.stores.samples import NOW, authority, entry, failure, listed, refused, told
+from tests.stores.samples import authority, entry, listed, told
 from tests.stores.turn_contract import TurnContract
 
 
@@ -90,22 +89,6 @@ def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
     assert listed(store) == {authority(0): entry(0), authority(1): entry(1)}
     assert told(store.lease(authority(), 5.0))
     store.close()
-
-
-def test_a_look_up_sees_what_waits_to_be_written(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the order in which it was put and forgotten; a refusal by its crawler alone."""
-    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.BATCH_DELAY", 60.0)
-    store.put(authority(), entry(1, at=NOW - 50))
-    store.put(authority(), failure(at=NOW - 40))
-    both = Entry(entry(1, at=NOW - 50).answer, failure=failure(at=NOW - 40).failure)
-    assert told(store.get(authority())) == both
-    store.forget(authority())
-    assert told(store.get(authority())) is None
-    store.put(authority(), refused(), "a")
-    assert told(store.get(authority(), "a")) == refused()
-    assert told(store.get(authority(), "b")) is None
 
 
 def test_a_close_in_the_middle_of_a_batch_loses_nothing(tmp_path: Path) -> None:

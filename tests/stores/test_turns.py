@@ -17,13 +17,13 @@ from redis.crc import key_slot
 from scrapy_rep.stores import StoreError, sqlite_turns
 from scrapy_rep.stores.base import LONGEST_INTERVAL
 from scrapy_rep.stores.redis import RedisStore
-from scrapy_rep.stores.redis_turns import _TAKE, PARTS
+from scrapy_rep.stores.redis_turns import PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_rows import TABLES
 from tests.crawl.sharing import CustomStore
 from tests.rows import rows
 from tests.stores.obstacles import locked
-from tests.stores.samples import authority, told
+from tests.stores.samples import told
 from tests.stores.servers import RedisServer
 from tests.stores.turn_contract import HOST, eventually, granted, renew_often, taken
 
@@ -59,17 +59,6 @@ def test_a_restarted_machine_does_not_hold_a_host_up(tmp_path: Path) -> None:
         clock[0] += 2.0
         assert taken(store, seconds=10.0, interval=2.0).token
         store.close()
-
-
-def test_damaged_rows_do_not_hold_a_host_up(store: SqliteStore, path: Path) -> None:
-    """Values of any type may stand in a damaged row."""
-    granted(store, interval=0.1)
-    store.flush()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE turns SET since = x'00', interval = 'long'")
-        connection.execute("UPDATE turn_memory SET since = 'yesterday'")
-    connection.close()
-    assert granted(store, interval=0.1, limit=5)
 
 
 def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
@@ -195,18 +184,6 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
     store.close()
 
 
-def test_a_command_that_comes_twice_is_granted_one_turn(client: Any) -> None:
-    """A connection may break after the server has done what was asked."""
-    sizes = (10**7, 1000, 0)
-    again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
-    time.sleep(0.01)
-    again += [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(2)]
-    other = client.eval(_TAKE, 2, "t", "m", "b", *sizes)
-    assert again[0][0] == 0
-    assert again[-2:] == [[1, 0], [1, 0]]
-    assert other[0] == 0
-
-
 def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(
     redis_store: RedisStore, client: Any
 ) -> None:
@@ -249,38 +226,6 @@ def refused_for(store: RedisStore, seconds: float) -> None:
         time.sleep(0.05)
 
 
-def hung(server: RedisServer, store: RedisStore, seconds: float, pause: float) -> int:
-    """Have the server hang for so long, and ask for turns meanwhile; how often that failed."""
-    server.signal(signal.SIGSTOP)
-    end, failed = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        try:
-            told(store.take_turn(HOST, 10.0, 0.1, "lost"))
-        except StoreError:
-            failed += 1
-        time.sleep(pause)
-    server.signal(signal.SIGCONT)
-    return failed
-
-
-@pytest.mark.slow
-def test_a_turn_that_was_granted_after_a_hang_is_found(server: RedisServer) -> None:
-    """What was sent during the hang lies in the server's sockets, and is done when it goes on.
-
-    The connections have been cut by then, so no answer arrives. The turn would be held by no
-    worker, until it lapses.
-    """
-    with closing(RedisStore(server.uri)) as store, closing(RedisStore(server.uri)) as other:
-        token = granted(store, interval=0.1)
-        store.end_turn(HOST, token, 0.1)
-        store.flush()
-        assert hung(server, store, 3.5, 0.2)
-        eventually(lambda: told(store.take_turn(HOST, 10.0, 0.1, "lost")).token, 60)
-        refused_for(other, 1.0)
-        store.end_turn(HOST, "lost", 0.1)
-        granted(other, interval=0.1, limit=5)
-
-
 def test_a_turn_that_is_granted_late_is_found_with_the_same_token(server: RedisServer) -> None:
     """The answer comes after a second, when its worker has given up; the connection is well."""
     with closing(RedisStore(server.uri)) as store, closing(RedisStore(server.uri)) as other:
@@ -295,25 +240,6 @@ def test_a_turn_that_is_granted_late_is_found_with_the_same_token(server: RedisS
         server.signal(signal.SIGCONT)
         assert told(asked).token == "lost"
         refused_for(other, 0.3)
-
-
-def test_a_server_that_is_back_is_asked_at_once(tmp_path: Path) -> None:
-    """However often it has failed: an outage is over when it is over."""
-    server = RedisServer(tmp_path).start()
-    with closing(RedisStore(server.uri)) as store:
-        try:
-            granted(store, interval=0.1)
-            server.stop()
-            for _ in range(6):
-                with pytest.raises(StoreError):
-                    taken(store, interval=0.1)
-            with pytest.raises(StoreError):
-                told(store.get(authority()))
-            server.start()
-            assert granted(store, interval=0.1, limit=1.0)
-            assert told(store.get(authority())) is None
-        finally:
-            server.stop()
 
 
 @rows("interval", ["inf", "1e300", "1e15", "nan", "-5", "soon"])

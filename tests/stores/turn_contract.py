@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -84,7 +83,7 @@ def renew_often(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.1) -> None:
 
     This is for stores alone: the workers of a crawl do not renew their turns as often.
     """
-    for module in ("redis_turns", "sqlite_turns"):
+    for module in ("redis", "sqlite_turns"):
         monkeypatch.setattr(f"scrapy_rep.stores.{module}.RENEWED", seconds)
 
 
@@ -123,14 +122,6 @@ class TurnContract:
         other.cancel_turn(HOST, "stranger")
         assert taken(other).token is None
         store.cancel_turn(HOST, token)
-
-    def test_a_turn_that_nothing_waits_for_any_more_is_given_back(self, store: Store) -> None:
-        """As when a crawl closes: other workers do not wait until the turn lapses."""
-        granted(store, host="in-use.example")
-        asked = store.take_turn(HOST, 60.0, 0.1, "token")
-        assert isinstance(asked, Future)
-        if asked.cancel():
-            eventually(lambda: taken(store, 60.0, 0.1).token)
 
     def test_one_of_many_that_ask_at_once_is_granted_the_turn(
         self, store: Store, other: Store
