@@ -161,7 +161,7 @@ by = "who"
 until = 2020-01-01
 """
 
-OVERRIDES = "REP_OVERRIDES: overrides.toml, entry 2: authority 'https://*.example': wildcards"
+OVERRIDES = "REP_OVERRIDES: overrides.toml, entry 2: authority 'https://*.example' must be"
 
 
 def test_a_fault_in_the_overrides_is_one_line(project: Path) -> None:
