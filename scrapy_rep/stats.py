@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.robotstxt.printable import printable, without_credentials
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.outcome import Unreachable
-    from scrapy_rep.pages.directives import PageDirectives
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 logger = logging.getLogger("scrapy_rep")
@@ -62,7 +60,6 @@ PREFERENCES_LICENSE = "robotstxt/preferences/license"
 PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
-_LIMITS_OF_PAGES = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
 _MOST_SAID = 20
 
 
@@ -264,15 +261,16 @@ class RepStats:
 
     def nothing_allowed(self) -> None:
         """Warn at the end of a crawl if requests were refused, and none was allowed."""
-        if self._count(ALLOWED) or self._count(BYPASSED):
+        if self.count(ALLOWED) or self.count(BYPASSED):
             return
-        forbidden, unreachable = self._count(FORBIDDEN), self._count(UNREACHABLE)
+        forbidden, unreachable = self.count(FORBIDDEN), self.count(UNREACHABLE)
         if forbidden or unreachable:
             counts = (forbidden, "forbidden"), (unreachable, "with robots.txt unreachable")
             said = ", ".join(f"{count:,} {what}" for count, what in counts if count)
             logger.warning("No request was allowed: %s", said)
 
-    def _count(self, key: str) -> int:
+    def count(self, key: str) -> int:
+        """Return what a stat has come to."""
         return 0 if self._collector is None else int(self._collector.get_value(key, 0) or 0)
 
     def unknown_scrapy(self, why: str) -> None:
@@ -328,44 +326,6 @@ class RepStats:
             printable(name),
             printable(token),
         )
-
-
-class PageStats:
-    """Counts and logs what pages ask of crawlers, in one crawl.
-
-    The names of the stats are those of :class:`PageDirectives`: no text of a page becomes one.
-    """
-
-    def __init__(self, stats: RepStats):
-        self._stats = stats
-        self._pages = 0
-        self._saying: Counter[str] = Counter()
-
-    def page(self, said: PageDirectives) -> None:
-        """Count a page and what it says."""
-        self._pages += 1
-        self._stats.inc(PAGES)
-        names = [*said.restrictions]
-        names += (name for name in _LIMITS_OF_PAGES if getattr(said, name) is not None)
-        for name in names:
-            self._saying[name] += 1
-            self._stats.inc(PAGES_SAYING.format(name))
-
-    def item_dropped(self, url: str, *, first: bool) -> None:
-        """Count an item that is dropped; log the first one of a page."""
-        self._stats.inc(PAGE_ITEMS_DROPPED)
-        if first:
-            logger.debug("The items of a noindex page are dropped: <%s>", without_credentials(url))
-
-    def close(self, pages: int, disallowed: Mapping[str, int]) -> None:
-        """Log in one line how many pages said what; none if no page said anything.
-
-        ``disallowed`` are the uses that pages disallow, by category, of ``pages`` that were read.
-        """
-        said = [f"{number:,} {name}" for name, number in self._saying.most_common()]
-        said += [f"{number:,} disallow {category}" for category, number in disallowed.items()]
-        if said:
-            logger.info("Of %s pages read: %s", f"{max(self._pages, pages):,}", ", ".join(said))
 
 
 def _ignore(*args: Any) -> None:

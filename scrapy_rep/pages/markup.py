@@ -9,7 +9,7 @@ takes 0.2 ms in this way, and 2.4 ms as a whole.
 The parser reports elements and builds no tree. libxml2 takes ten seconds to put a tag with 40,000
 attributes into a tree, and 20 ms to report it.
 
-XHTML that is sent as such is read by an XML parser, to which ``<script/>`` is closed.
+XHTML is read by the same parser, to which ``<script/>`` is closed.
 """
 
 from __future__ import annotations
@@ -78,13 +78,12 @@ class Link(NamedTuple):
 class Markup:
     """The HTML of one page. Each part is parsed when it is first asked for, and only once.
 
-    ``content_type`` is the header field, or empty; ``xml`` says that the page is sent as XHTML.
+    ``content_type`` is the header field, or empty.
     """
 
-    def __init__(self, body: bytes, content_type: str = "", *, xml: bool = False):
+    def __init__(self, body: bytes, content_type: str = ""):
         self._body = body[:MOST_OCTETS]
         self._content_type = content_type.lower()
-        self._xml = xml
 
     def holds(self, *words: str) -> bool:
         """Return False if the page holds none of the words, which are in lower case."""
@@ -94,7 +93,7 @@ class Markup:
 
     def may_name(self, *words: str) -> bool:
         """Return False if no ``meta`` element holds one of the words, which are in lower case."""
-        if self._wide or self._xml:
+        if self._wide:
             return True
         metas = self._metas
         if not metas:
@@ -188,21 +187,11 @@ class Markup:
         return self._whole if "_whole" in self.__dict__ else self._read(whole=False)
 
     def _read(self, *, whole: bool) -> _Elements:
-        elements: Any = _Elements(whole=whole)
-        parser: Any
-        if self._xml:
-            parser = etree.XMLParser(
-                target=elements,
-                encoding="utf-8",
-                recover=True,
-                resolve_entities=False,
-                no_network=True,
-            )
-        else:
-            parser = etree.HTMLParser(target=elements, encoding="utf-8")
+        elements = _Elements(whole=whole)
+        target: Any = elements
+        parser: Any = etree.HTMLParser(target=target, encoding="utf-8")
         _feed(parser, elements, self._octets)
-        found: _Elements = elements
-        return found
+        return elements
 
 
 class _Elements:
@@ -224,11 +213,10 @@ class _Elements:
         self._left -= 1
         if self._left <= 0:
             self.done = True
-        name = tag.rpartition("}")[2]
-        if name == "template":
+        if tag == "template":
             self._templates += 1
         elif not self._templates:
-            self._take(name, attributes)
+            self._take(tag, attributes)
 
     def _take(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "meta":
@@ -246,7 +234,7 @@ class _Elements:
 
     def end(self, tag: str) -> None:
         """Leave a template."""
-        if self._templates and tag.rpartition("}")[2] == "template":
+        if self._templates and tag == "template":
             self._templates -= 1
 
     def close(self) -> None:
