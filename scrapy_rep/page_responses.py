@@ -72,9 +72,9 @@ def page_directives(
     return read(page_source(response), tokens, named(profile or RFC9309))
 
 
-def keep(response: Response, directives: PageDirectives) -> None:
+def keep(response: Response, said: PageDirectives) -> None:
     """Keep what the crawler reads of a response, for the callback that asks for it."""
-    _directives[response] = directives
+    _directives[response] = said
 
 
 def kept(response: Response) -> PageDirectives | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
@@ -365,10 +366,8 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
     ``checked`` are the settings of this package among all ``settings`` of the crawl. A value that
     asks for nothing, such as "keep", "off" or False, is not named: what it asks for happens.
     """
-    reads_pages = any(
-        f"{cls.__module__}.{cls.__qualname__}" == _SPIDER_MIDDLEWARE
-        for cls in enabled_middlewares(settings, "SPIDER")
-    )
+    spider_middlewares = map(global_object_name, enabled_middlewares(settings, "SPIDER"))
+    reads_pages = _SPIDER_MIDDLEWARE in spider_middlewares
     has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
     for name, is_idle, why in _idle(checked, reads_pages, has_builtin):
         # What is not set at all, or only by Scrapy's defaults, is not a mistake of the user's.

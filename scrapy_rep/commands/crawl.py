@@ -34,7 +34,6 @@ from scrapy_rep.commands.sources import (
 )
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -89,7 +88,7 @@ class Project:
         """The tokens of a crawl; raises ``EndingError`` if the spider's are not valid."""
         crawler: Any = SimpleNamespace(settings=self.settings, spider=self.spider)
         try:
-            return Identity(crawler, self.chosen, RepStats()).default
+            return Identity(crawler, self.chosen).default
         except ValueError as error:
             raise usage_error(str(error)) from None
 
