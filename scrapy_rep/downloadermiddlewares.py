@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 from scrapy import signals
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("scrapy_rep")
-
-_T = TypeVar("_T")
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
@@ -229,14 +227,15 @@ class RepDownloaderMiddleware:
 
     def _look_around(self) -> None:
         """Say which parts of this package the settings lack, and what checks requests as well."""
-        if self._enabled(RepLastStep) is None:
+        enabled = self._crawler.get_downloader_middleware
+        if enabled(RepLastStep) is None:
             self._takes_turns = True
             self.turns.take_early()
             logger.warning(
                 "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a "
                 "pace take their turn before other middlewares, which may hold them up"
             )
-        other = self._enabled(RobotsTxtMiddleware)
+        other = enabled(RobotsTxtMiddleware)
         if other is not None:
             logger.warning(
                 "%s is enabled as well: both it and scrapy_rep check each request. Set it to None "
@@ -248,13 +247,6 @@ class RepDownloaderMiddleware:
                 'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so '
                 "that they wait in the scheduler"
             )
-
-    def _enabled(self, cls: type[_T]) -> _T | None:
-        """Return the downloader middleware of a class; None if it is not enabled."""
-        try:
-            return self._crawler.get_downloader_middleware(cls)
-        except AttributeError:  # a custom downloader has no middlewares
-            return None
 
     async def _end_crawl(self) -> None:
         """End the crawl, which has just sent ``engine_started``, before its first request."""

@@ -12,11 +12,10 @@ from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import HtmlResponse
 
-from scrapy_rep.gate.use import noted_for
+from scrapy_rep.gate.use import Noted, noted_for
 from scrapy_rep.pages.directives import PageDirectives, read
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.source import PageSource
-from scrapy_rep.preferences import robots_txt as of_robots_txt
 from scrapy_rep.preferences.page import of_response, speaks
 from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.robotstxt.product_token import tokens_of
@@ -96,19 +95,12 @@ def usage_preferences(
     """
     if agent is None and robots is None and response in _preferences:
         return _preferences[response]
-    noted = noted_for(response.request)
-    url = response.url if noted is None else noted.url
-    tokens = () if noted is None else noted.agent
+    noted = noted_for(response.request) or Noted(response.url, (), None, Preferences())
     if agent is not None:
-        tokens = product_tokens(agent)
-    page = _of_page(response, lambda: tokens, RFC9309)
-    if noted is not None:
-        page = noted.tokens + page
-        robots = robots or noted.robots
-    if robots is None:
-        return page
-    said = of_robots_txt.preferences(robots, url, tokens)
-    return (of_robots_txt.licenses(robots, tokens) if said is None else said) + page
+        noted = noted._replace(agent=product_tokens(agent))
+    if robots is not None:
+        noted = noted._replace(robots=robots)
+    return noted.before_the_page + _of_page(response, lambda: noted.agent, RFC9309)
 
 
 def preferences_in_a_crawl(

@@ -72,7 +72,6 @@ class Identity:
         self._remembered: dict[Any, tuple[str, ...]] = {}
         self._profile = named(settings.profile)
         self._warned = False
-        self._warned_of_rest = False
         self._setting = self._named(settings.user_agent) if settings.user_agent else None
         chosen = self._of_spider()
         if chosen:
@@ -148,24 +147,15 @@ class Identity:
         return tokens
 
     def _named(self, chosen: Any) -> tuple[str, ...]:
-        """Return the names that were chosen; warn of one that is not, or not whole, a token.
+        """Return the names that were chosen; warn of one in which there is no token.
 
         They are returned as they were chosen, because other profiles, which an override may set,
         find another token in them.
         """
         names = product_tokens(chosen)
         for name in names:
-            token = token_of(name, self._profile)
-            if token is None and name != DEFAULT:
+            if name != DEFAULT and token_of(name, self._profile) is None:
                 self._warn_of_nameless(name)
-            elif token is not None and _goes_on(name, token) and not self._warned_of_rest:
-                self._warned_of_rest = True
-                logger.warning(
-                    '"%s" is not a product token, which has only letters, digits, _ and -: '
-                    "robots.txt files are searched for %s",
-                    printable(name),
-                    printable(token),
-                )
         return names
 
     @cached_property
@@ -201,12 +191,3 @@ class Identity:
                 "token of your crawler",
                 named if user_agent.strip() else "No User-Agent is set",
             )
-
-
-def _goes_on(name: str, token: str) -> bool:
-    """Return True if a name is neither a token nor a User-Agent that begins with one.
-
-    What follows the token of a User-Agent is its version, or a comment (RFC 9110 section 10.1.5).
-    """
-    rest = name[len(token) :].lstrip() if name.startswith(token) else ""
-    return rest[:1] not in ("", "/", "(")
