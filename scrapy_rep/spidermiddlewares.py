@@ -26,7 +26,7 @@ from scrapy_rep.downloadermiddlewares import (
     is_obeying,
 )
 from scrapy_rep.gate.nofollow import marked, marked_in_place
-from scrapy_rep.page_responses import (
+from scrapy_rep.gate.page_responses import (
     keep,
     kept,
     page_directives,

@@ -98,7 +98,10 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("REP_TIMEOUT=soon", SOON),
         ("REP_STORE=redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
         ("REP_OVERRIDES=none.toml", "REP_OVERRIDES: none.toml cannot be read: No such file"),
-        ("REP_STORE=sqlite://{}/script.py", "REP_STORE: '{}/script.py' is not a store of scrapy_rep"),
+        (
+            "REP_STORE=sqlite://{}/script.py",
+            "REP_STORE: '{}/script.py' is not a store",
+        ),
     ],
 )
 def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str, said: str) -> None:

@@ -229,7 +229,7 @@ async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -
 @pytest.fixture
 def faults() -> Iterator[Faults]:
     """What reads and marks, with a point at each call."""
-    names = ("pages", "gate.nofollow", "page_responses", "spidermiddlewares")
+    names = ("pages", "gate.nofollow", "gate.page_responses", "spidermiddlewares")
     with Faults(*modules(*(f"scrapy_rep.{name}" for name in names))).installed() as faults:
         yield faults
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import PageDirectives, page_directives
-from scrapy_rep.page_responses import page_source
+from scrapy_rep.gate.page_responses import page_source
 from scrapy_rep.pages.directives import read
 from scrapy_rep.pages.links import urls_not_to_follow
 from scrapy_rep.robotstxt.profiles import PROFILES
