@@ -132,13 +132,10 @@ def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
     A link with an anchor is about another resource. The first 8 KiB of all lines are read.
     """
     found = []
-    left = MOST_OCTETS
-    for line in lines:
-        for target, parameters in _links(line[: max(left, 0)]):
-            if "anchor" not in parameters:
-                relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
-                found += license_link(target, relations.split(), kind, url, HEADER)
-        left -= len(line)
+    for target, parameters in _links(",".join(lines)[:MOST_OCTETS]):
+        if "anchor" not in parameters:
+            relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
+            found += license_link(target, relations.split(), kind, url, HEADER)
     return found
 
 

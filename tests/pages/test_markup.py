@@ -135,11 +135,7 @@ ENCODINGS = {
     "UTF-16 big-endian with a mark": Case(
         HTML, SAID, codecs.BOM_UTF16_BE + html_head(M).encode("utf-16-be")
     ),
-    "UTF-16 by its header": Case(
-        HTML, SAID, html_head(M).encode("utf-16-le"), lines("text/html; charset=UTF-16LE")
-    ),
     "UTF-16 without any word of it": Case(CHOICE, {}, html_head(M).encode("utf-16-be")),
-    "UTF-32 with a mark": Case(CHOICE, SAID, html_head(M).encode("utf-32")),
     "an octet 0 before the first tag is not UTF-16": Case(
         HTML, SAID, "\0" + html_head(M), profile="google"
     ),
