@@ -145,9 +145,11 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
-        if response is None or not self._obeys or request.meta.get("dont_obey_robotstxt"):
+        if response is None or not self._obeys:
             return request
         try:
+            if request.meta.get("dont_obey_robotstxt"):
+                return request
             source = self._nofollow(request, response)
             return request if source is None else marked(request, source)
         except Exception as error:  # noqa: BLE001  # no link may end a crawl
@@ -175,14 +177,15 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def _said(self, response: Response) -> PageDirectives:
         """Return what a page says; it is read and counted when that is first asked for."""
-        said = kept(response)
-        if said is None:
-            try:
+        try:
+            said = kept(response)
+            if said is None:
                 said = page_directives(response, self._agents(response), self._profile.name)
+                keep(response, said)
                 self._count_page(said)
-            except Exception as error:  # noqa: BLE001  # no page may end a crawl
-                self._stats.own_fault("The reading of a page", error)
-                said = _UNREADABLE
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
+            self._stats.own_fault("The reading of a page", error)
+            said = _UNREADABLE
             keep(response, said)
         return said
 
