@@ -81,10 +81,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "preferences": {"pages", "robotstxt"},
     "linting": {"preferences", "robotstxt"},
     "awaiting": set(),
-    "stats": {"pages.directives", "access", "robotstxt"},
+    "stats": {"access", "robotstxt"},
     "exceptions": {"preferences", "access", "robotstxt"},
     "settings": {"preferences", "access", "robotstxt", "stores.uri"},
-    "robotparser": {"awaiting", "access", "robotstxt", "settings", "stats"},
+    "robotparser": {"awaiting", "robotstxt", "settings"},
     "stores": {"access"},
     "scrapy_names": set(),
     "sites": {

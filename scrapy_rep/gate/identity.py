@@ -185,9 +185,9 @@ class Identity:
     def _warn_of_nameless(self, user_agent: str) -> None:
         if not self._warned:
             self._warned = True
-            named = f'The User-Agent "{printable(user_agent)}" names no crawler'
+            said = f'The User-Agent "{printable(user_agent)}" names no crawler'
             logger.warning(
                 "%s, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product "
                 "token of your crawler",
-                named if user_agent.strip() else "No User-Agent is set",
+                said if user_agent.strip() else "No User-Agent is set",
             )

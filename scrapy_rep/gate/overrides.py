@@ -121,7 +121,7 @@ class AppliedOverrides:
 
         ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
         """
-        if by is not None:
+        if by is not None and logger.isEnabledFor(logging.DEBUG):
             page = without_credentials(asked.url)
             method = asked.request.method
             logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
