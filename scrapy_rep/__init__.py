@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-    from scrapy_rep.page_responses import page_directives, usage_preferences
+    from scrapy_rep.gate.page_responses import page_directives, usage_preferences
     from scrapy_rep.pages.directives import PageDirectives
     from scrapy_rep.preferences.robots_txt import RobotsTxt
     from scrapy_rep.preferences.statement import Preferences
@@ -58,8 +58,8 @@ _MODULES = {
     "Rule": "robotstxt.verdict",
     "Verdict": "robotstxt.verdict",
     "Withholding": "scheduler",
-    "page_directives": "page_responses",
-    "usage_preferences": "page_responses",
+    "page_directives": "gate.page_responses",
+    "usage_preferences": "gate.page_responses",
 }
 """Each public name, and the module that it is imported from."""
 

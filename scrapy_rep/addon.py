@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
@@ -66,7 +64,8 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Replace Scrapy's ``RobotsTxtMiddleware`` by :class:`RepDownloaderMiddleware`.
 
-        Enable :class:`RepSpiderMiddleware`, too, unless the project configures it.
+        If the project gives Scrapy's an order, it is taken over. Enable
+        :class:`RepSpiderMiddleware`, too, unless the project configures it.
 
         Raises ``ValueError`` if a middleware of the project is not configured: for
         ``NotConfigured`` Scrapy would go on without this add-on.
@@ -82,11 +81,10 @@ class Addon:
 
     def _enable_middlewares(self, settings: BaseSettings) -> None:
         configured = {loaded(key): order for key, order in settings.getdict(_SETTING).items()}
-        order = self._order_in(configured)
-        configured.pop(RobotsTxtMiddleware, None)
+        order = configured.pop(RobotsTxtMiddleware, None)
         # As a path, because Scrapy 2.14 does not find a class among the paths of the defaults.
-        configured[f"{RobotsTxtMiddleware.__module__}.{RobotsTxtMiddleware.__qualname__}"] = None
-        configured.setdefault(RepDownloaderMiddleware, order)
+        configured[global_object_name(RobotsTxtMiddleware)] = None
+        configured.setdefault(RepDownloaderMiddleware, _DEFAULT_ORDER if order is None else order)
         configured.setdefault(RepLastStep, _LAST_ORDER)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
         self._wrap_scheduler(settings)
@@ -105,43 +103,10 @@ class Addon:
         if load_object(settings[name]) is DownloaderAwarePriorityQueue:
             settings.set(name, PatientPriorityQueue, priority=settings.getpriority(name) or 0)
 
-    def _order_in(self, configured: dict[Any, Any]) -> int:
-        """Return the order of the middleware; warn of unusual settings of the project."""
-        if RobotsTxtMiddleware not in configured or RepDownloaderMiddleware in configured:
-            return _DEFAULT_ORDER
-        order = configured[RobotsTxtMiddleware]
-        if order is None:
-            logger.warning(
-                "Scrapy's RobotsTxtMiddleware is disabled in %s; scrapy_rep obeys robots.txt all "
-                "the same. Set ROBOTSTXT_OBEY = False if that is not wanted",
-                _SETTING,
-            )
-            return _DEFAULT_ORDER
-        logger.warning(
-            "%s has Scrapy's RobotsTxtMiddleware at %s; scrapy_rep stands there in its place",
-            _SETTING,
-            order,
-        )
-        return int(order)
-
 
 def _check(settings: BaseSettings) -> None:
     checked = RepSettings.from_settings(settings)
     configured_overrides(checked, time.time())
-    _check_records(checked)
-    store = checked.store
-    if store is not None:
-        with naming_the_setting(store):
-            check_store(store)
-
-
-def _check_records(settings: RepSettings) -> None:
-    """Raise ``ValueError`` if the files of the records could not be made; make none."""
-    for name, path in (("REP_DECISION_LOG", settings.decision_log), ("REP_WARC", settings.warc)):
-        if path is not None and not Path(path).parent.is_dir():
-            folder = str(Path(path).parent)
-            raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
-    if settings.decision_log is not None and find_spec("msgspec") is None:
-        raise ValueError(f"REP_DECISION_LOG = {settings.decision_log!r} {NEEDS_MSGSPEC}")
-    if settings.warc is not None and find_spec("warcio") is None:
-        raise ValueError(f"REP_WARC = {settings.warc!r} {NEEDS_WARCIO}")
+    if checked.store is not None:
+        with naming_the_setting(checked.store):
+            check_store(checked.store)

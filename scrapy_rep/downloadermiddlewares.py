@@ -5,13 +5,15 @@ The first one owns the parts of a crawl (:mod:`scrapy_rep.parts`) and connects t
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.utils.python import global_object_name
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
-_T = TypeVar("_T")
+logger = logging.getLogger("scrapy_rep")
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
@@ -212,33 +214,39 @@ class RepDownloaderMiddleware:
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self._parts.identity.searched_for)
+        tokens = self._parts.identity.searched_for
+        hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
+        logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
         self._parts.open()
         self._look_around()
         try:
             self._prepare()
         except UnknownScrapyError as error:
-            self._stats.unknown_scrapy(str(error))
+            logger.error("%s; the crawl ends without a request", error)
             await self._end_crawl()
 
     def _look_around(self) -> None:
         """Say which parts of this package the settings lack, and what checks requests as well."""
-        if self._enabled(RepLastStep) is None:
+        enabled = self._crawler.get_downloader_middleware
+        if enabled(RepLastStep) is None:
             self._takes_turns = True
             self.turns.take_early()
-            self._stats.without_last_step()
-        other = self._enabled(RobotsTxtMiddleware)
+            logger.warning(
+                "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a "
+                "pace take their turn before other middlewares, which may hold them up"
+            )
+        other = enabled(RobotsTxtMiddleware)
         if other is not None:
-            self._stats.checked_twice(type(other))
+            logger.warning(
+                "%s is enabled as well: both it and scrapy_rep check each request. Set it to None "
+                "in DOWNLOADER_MIDDLEWARES if it is not needed",
+                global_object_name(type(other)),
+            )
         if not self.withheld.is_open:
-            self._stats.without_scheduler()
-
-    def _enabled(self, cls: type[_T]) -> _T | None:
-        """Return the downloader middleware of a class; None if it is not enabled."""
-        try:
-            return self._crawler.get_downloader_middleware(cls)
-        except AttributeError:  # a custom downloader has no middlewares
-            return None
+            logger.info(
+                'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so '
+                "that they wait in the scheduler"
+            )
 
     async def _end_crawl(self) -> None:
         """End the crawl, which has just sent ``engine_started``, before its first request."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import NEEDS_MSGSPEC
 from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.waiting.shared_pace import SharedTurns
 
+logger = logging.getLogger("scrapy_rep")
+
 
 class Parts:
     """The parts of one crawl. Raises ``ValueError`` for a bad setting."""
@@ -49,8 +53,8 @@ class Parts:
         settings = self._settings = RepSettings.from_settings(crawler.settings)
         overrides = configured_overrides(settings, time.time())
         stats = self.stats = self._make_stats()
-        scrapy = self.scrapy = ScrapyNames(crawler, stats.switched_off)
-        identity = self.identity = Identity(crawler, settings, stats)
+        scrapy = self.scrapy = ScrapyNames(crawler)
+        identity = self.identity = Identity(crawler, settings)
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.withheld = Withheld(crawler, scrapy, stats)
@@ -108,9 +112,10 @@ class Parts:
         """Return the stats; warn of settings that do not exist or have no effect."""
         stats = RepStats(self._crawler.stats)
         for name, nearest in unknown_settings(self._crawler.settings):
-            stats.unknown_setting(name, nearest)
+            meant = f"did you mean {nearest}?" if nearest else "no setting has a similar name"
+            logger.warning("There is no setting %s; %s", printable(name), meant)
         for name, why in without_effect(self._crawler.settings, self._settings):
-            stats.without_effect(name, why)
+            logger.warning("%s %s", name, why)
         return stats
 
     def _shared_turns(self) -> SharedTurns | None:
@@ -144,7 +149,7 @@ class Parts:
         return RobotsCache(
             context,
             Refresher(context, fetcher.fetch, settings.timeout, settings.retry_delays),
-            RobotsParsed(self._crawler, self.stats, settings.timeout),
+            RobotsParsed(self._crawler, settings.timeout),
             parse=parse,
             read_pace=settings.pace_policy.read,
             started=self.stop.watch,

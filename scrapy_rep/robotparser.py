@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.stats import RepStats
+logger = logging.getLogger("scrapy_rep")
 
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
@@ -63,9 +64,8 @@ class RobotsParsed:
     ``timeout`` is how many seconds its listeners may take.
     """
 
-    def __init__(self, crawler: Crawler, stats: RepStats, timeout: float):
+    def __init__(self, crawler: Crawler, timeout: float):
         self._crawler = crawler
-        self._stats = stats
         self._timeout = timeout
         self.is_heard = _ROBOTS_PARSED is not None
         """Whether anything listened when it was last sent, or it was not sent yet."""
@@ -83,7 +83,11 @@ class RobotsParsed:
         try:
             self.is_heard = bool(await with_timeout(self._timeout, sent))
         except DeadlineError as error:  # a listener hangs; the requests that wait must not
-            self._stats.listener_late(error)
+            logger.warning(
+                "A listener to robots_parsed was %s; the rules come into force without it. It must "
+                "not wait for a request to the same site: that waits for the rules",
+                error,
+            )
 
 
 def _text(value: str | bytes) -> str:

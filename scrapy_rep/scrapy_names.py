@@ -6,6 +6,7 @@ what needs it, with one line. The crawl never changes silently.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine
 from inspect import iscoroutinefunction
 from operator import attrgetter
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+logger = logging.getLogger("scrapy_rep")
 
 ACTIVE: Final = "engine.downloader.active"
 TOTAL: Final = "engine.downloader.total_concurrency"
@@ -54,14 +57,10 @@ class UnknownScrapyError(Exception):
 
 
 class ScrapyNames:
-    """What this package asks and changes of the engine and the downloader of one crawl.
+    """What this package asks and changes of the engine and the downloader of one crawl."""
 
-    ``warn`` gets one line for each name that is missing and can be done without.
-    """
-
-    def __init__(self, crawler: Crawler, warn: Callable[[str], None]):
+    def __init__(self, crawler: Crawler):
         self._crawler = crawler
-        self._warn = warn
         self._missing: set[str] = set()
         self._unknown: str | None = None
         self._is_checked = False
@@ -101,7 +100,7 @@ class ScrapyNames:
         said = f"scrapy_rep does not know this Scrapy {scrapy.__version__}: there is no {name}"
         if without is not None:
             if isinstance(getattr(self._engine, "downloader", None), Downloader):
-                self._warn(f"{said}; {without}")  # otherwise it is the user's choice
+                logger.warning("%s; %s", said, without)  # otherwise it is the user's choice
         elif self._unknown is None:
             self._unknown = said
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
@@ -32,29 +33,18 @@ _PREFIX = "REP_"
 LEAST_MAX_SIZE = 512_000
 """500 KiB, the least parsing limit (RFC 9309 section 2.5)."""
 
-_LONGEST_PATH = 4_096
-"""Characters of the path of a file."""
+LEAST_REDIRECTS = 5
+"""Hops that are followed at least (RFC 9309 section 2.3.1.2)."""
 
 _LONGEST_SHOWN = 100
 """Characters of a bad value that an error message repeats, and that are compared with names."""
 
-_SLIPS: Final = {  # what people write for a value that looks different
-    "aitrain": "train-ai",  # as Content-Signal has it
-    "aiinput": "ai-use",
-    "textanddatamining": "tdm",
-    "rfc": "rfc9309",
-    "on": "True",
-    "off": "False",
-}
 _MARKS: Final = dict.fromkeys(map(ord, "-_ "))
 
 
 def _in_a_line(value: object) -> str:
-    """Return the representation of any object, in one line of at most 100 characters."""
-    try:
-        text = "".join(c if c.isprintable() else " " for c in repr(value))
-    except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
-        text = f"<{type(value).__name__}>"
+    """Return the representation of an object, in one line of at most 100 characters."""
+    text = "".join(c if c.isprintable() else " " for c in repr(value))
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
@@ -72,36 +62,32 @@ def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...
     return tuple(t.strip() for t in tokens)
 
 
-def _number(least: float, unit: str = "seconds") -> Callable[[Any], float]:
+def _number(least: float) -> Callable[[Any], float]:
     def check(value: Any) -> float:
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (ValueError, TypeError, OverflowError):
-            number = math.nan
+        number = _number_in(value)
         if not least <= number < math.inf:
-            bound = f"at least {least:,g}" if least < 1e6 else f"at least {least:,.0f}"
-            raise ValueError(f"must be a number of {unit}, {bound}")
+            raise ValueError(f"must be a number of seconds, at least {least:g}")
         return number
 
     return check
 
 
-def _whole(least: int, unit: str, why: str = "") -> Callable[[Any], int]:
-    in_range = _number(least, unit=unit)
-
+def _whole(least: int, unit: str) -> Callable[[Any], int]:
     def check(value: Any) -> int:
-        number = in_range(value)
-        if number != int(number):
-            raise ValueError(f"must be a whole number of {unit}")
+        number = _number_in(value)
+        if not least <= number < math.inf or number != int(number):
+            raise ValueError(f"must be a whole number of {unit}, at least {least:,}")
         return int(number)
 
-    def explained(value: Any) -> int:
-        try:
-            return check(value)
-        except ValueError as error:
-            raise ValueError(f"{error}{why}") from None
+    return check
 
-    return explained
+
+def _number_in(value: Any) -> float:
+    """Return the number that a value is, or that its text says; NaN if there is none."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
 
 
 def _several(each: Callable[[Any], float]) -> Callable[[Any], tuple[float, ...]]:
@@ -124,9 +110,10 @@ def _back_off(value: Any) -> tuple[float, float]:
 
 def _one_of(*names: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
-        if value not in names:
+        chosen = str(value)  # 1994 is a profile, too
+        if chosen not in names:
             raise ValueError(f"must be one of {', '.join(names)}{_did_you_mean(value, names)}")
-        return str(value)
+        return chosen
 
     return check
 
@@ -134,25 +121,21 @@ def _one_of(*names: str) -> Callable[[Any], str]:
 def _nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the name that a word was meant for; case, ``-``, ``_`` and spaces do not count."""
     known = {name.lower().translate(_MARKS): name for name in names}
-    known.update((slip, name) for slip, name in _SLIPS.items() if name in known.values())
     found = get_close_matches(word[:_LONGEST_SHOWN].lower().translate(_MARKS), known, n=1)
     return known[found[0]] if found else None
 
 
 def _did_you_mean(value: Any, names: Sequence[str]) -> str:
     """Return the end of an error message: the spelling that was meant, if one is similar."""
-    meant = _nearest(str(value), names) if isinstance(value, (str, int)) else None
+    meant = _nearest(str(value), names)
     return f"; did you mean {meant!r}?" if meant else ""
 
 
 def _switch(value: Any) -> bool:
-    number = value
-    if isinstance(value, str):
-        number = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
-    if not isinstance(number, int) or number not in (0, 1):
-        meant = _did_you_mean(value, ("True", "False")).replace("'", "")
-        raise ValueError(f"must be True or False{meant}")
-    return bool(number)
+    said = str(value).lower()
+    if said not in ("true", "1", "false", "0"):
+        raise ValueError("must be True or False")
+    return said in ("true", "1")
 
 
 def _text(value: Any) -> str:
@@ -171,7 +154,7 @@ def _purposes(value: Any) -> tuple[str, ...]:
     names = value.strip("[]() ").split(",") if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)):
         raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
-    found = [name.strip(" '\"") if isinstance(name, str) else name for name in names]
+    found = [str(name).strip(" '\"") for name in names]
     for name in filter(None, found):
         if name not in CATEGORIES:
             meant = _did_you_mean(name, CATEGORIES)
@@ -184,7 +167,7 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
-        except (ValueError, RecursionError):
+        except ValueError:
             value = None
     must = f"must map some of {', '.join(CATEGORIES)} to product tokens"
     if not isinstance(value, Mapping):
@@ -197,7 +180,7 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
 
 def _path(value: Any) -> str:
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(path, str) or not 0 < len(path.strip()) <= _LONGEST_PATH or "\0" in path:
+    if not isinstance(path, str) or not path.strip() or "\0" in path:
         raise ValueError("must be the path of a file")
     return path.strip()
 
@@ -241,16 +224,14 @@ class RepSettings:
     store_limit: int = _setting(_whole(1_048_576, "bytes"), 1024 * 1024 * 1024)
     store_prefix: str = _setting(_key_prefix, "scrapy_rep")
     memory_limit: int = _setting(_whole(1_048_576, "bytes"), 64 * 1024 * 1024)
-    max_size: int = _setting(
-        _whole(LEAST_MAX_SIZE, "bytes", " (500 KiB, RFC 9309 section 2.5)"), LEAST_MAX_SIZE
-    )
+    max_size: int = _setting(_whole(LEAST_MAX_SIZE, "bytes"), LEAST_MAX_SIZE)
     timeout: float = _setting(_number(0.1), 15.0)
     retry_delays: tuple[float, ...] = _setting(_several(_number(0)), (1.0, 5.0))
     unreachable_ttl: tuple[float, float] = _setting(_back_off, (60.0, 3_600.0))
     stale_if_unreachable: float = _setting(_number(0), 30 * DAY)
     max_ttl: float = _setting(_number(MIN_LIFETIME), DAY)
     access_denied: str = _setting(_one_of("allow", "disallow"), "allow")
-    max_redirects: int = _setting(_whole(5, "hops", " (RFC 9309 section 2.3.1.2)"), 5)
+    max_redirects: int = _setting(_whole(LEAST_REDIRECTS, "hops"), LEAST_REDIRECTS)
     crawl_delay: bool = _setting(_switch, True)
     max_crawl_delay: float = _setting(_number(0), 60.0)
     over_max_crawl_delay: str = _setting(_one_of("cap", "forbid"), "cap")
@@ -340,11 +321,9 @@ def obeys(settings: BaseSettings) -> bool:
 
 def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
     """Yield each unknown ``REP_`` setting, with the most similar known name, if there is one."""
-    known = {name.removeprefix(_PREFIX): name for name in SETTINGS if name.startswith(_PREFIX)}
     for name in settings:
-        if str(name).upper().startswith(_PREFIX) and name not in known.values():
-            meant = _nearest(str(name).upper().removeprefix(_PREFIX), known)
-            yield str(name), known[meant] if meant else None
+        if name.upper().startswith(_PREFIX) and name not in SETTINGS:
+            yield name, _nearest(name, SETTINGS)
 
 
 def enabled_middlewares(settings: BaseSettings, kind: str) -> set[type]:
@@ -374,14 +353,10 @@ _SPIDER_MIDDLEWARE: Final = "scrapy_rep.spidermiddlewares.RepSpiderMiddleware"
 # Why a setting has no effect.
 _NO_PARSER: Final = "has no effect: scrapy_rep reads robots.txt files itself"
 _NO_PAGES: Final = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
-_DROPS_NOTHING: Final = "drops no items without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 _NOT_OBEYED: Final = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
 _NO_PURPOSES: Final = "refuses nothing as long as REP_PURPOSES is empty"
 _NOT_REFUSED: Final = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
-_NOT_READ: Final = 'has no effect as long as REP_PREFERENCES is "off"'
-_OTHER_PURPOSES: Final = "refuses nothing: none of its purposes is in REP_PURPOSES"
 _NO_STORE: Final = "has no effect without a REP_STORE that crawls can share"
-_NO_PACE: Final = "has no effect as long as REP_CRAWL_DELAY is off"
 _NO_LOG: Final = "has no effect without REP_DECISION_LOG"
 
 
@@ -391,10 +366,8 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
     ``checked`` are the settings of this package among all ``settings`` of the crawl. A value that
     asks for nothing, such as "keep", "off" or False, is not named: what it asks for happens.
     """
-    reads_pages = any(
-        f"{cls.__module__}.{cls.__qualname__}" == _SPIDER_MIDDLEWARE
-        for cls in enabled_middlewares(settings, "SPIDER")
-    )
+    spider_middlewares = map(global_object_name, enabled_middlewares(settings, "SPIDER"))
+    reads_pages = _SPIDER_MIDDLEWARE in spider_middlewares
     has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
     for name, is_idle, why in _idle(checked, reads_pages, has_builtin):
         # What is not set at all, or only by Scrapy's defaults, is not a mistake of the user's.
@@ -407,42 +380,18 @@ def _idle(
 ) -> Iterable[tuple[str, bool, str]]:
     """Yield a setting, whether it has no effect if it is set, and why."""
     obeys_pages = checked.page_directives == "obey"
-    drops_items = checked.noindex == "drop"
-    marks_links = checked.link_nofollow
     refuses_uses = checked.preferences in ("skip", "drop")
-    tokens = checked.purpose_tokens.keys()
-    shares_store = checked.store not in (None, "memory:")
-    shares_pace = checked.shared_pace
-    keeps_pace = checked.crawl_delay
-    keeps_some_pace = keeps_pace or checked.overrides is not None
-    forbids_longer = checked.over_max_crawl_delay == "forbid"
+    is_alone = checked.store in (None, "memory:")
     logs = checked.decision_log is not None
     return (
         ("ROBOTSTXT_PARSER", not has_builtin, _NO_PARSER),
-        ("REP_PAGE_DIRECTIVES", checked.page_directives != "off" and not reads_pages, _NO_PAGES),
-        ("REP_NOINDEX", drops_items and not obeys_pages, _NOT_OBEYED),
-        ("REP_NOINDEX", drops_items and obeys_pages and not reads_pages, _NO_PAGES),
-        ("REP_LINK_NOFOLLOW", marks_links and not obeys_pages, _NOT_OBEYED),
-        ("REP_LINK_NOFOLLOW", marks_links and obeys_pages and not reads_pages, _NO_PAGES),
-        ("REP_PREFERENCES", checked.preferences == "report" and not reads_pages, _NO_PAGES),
-        (
-            "REP_PREFERENCES",
-            checked.preferences == "drop" and bool(checked.purposes) and not reads_pages,
-            _DROPS_NOTHING,
-        ),
+        ("REP_PAGE_DIRECTIVES", obeys_pages and not reads_pages, _NO_PAGES),
+        ("REP_NOINDEX", checked.noindex == "drop" and not obeys_pages, _NOT_OBEYED),
+        ("REP_LINK_NOFOLLOW", checked.link_nofollow and not obeys_pages, _NOT_OBEYED),
         ("REP_PREFERENCES", refuses_uses and not checked.purposes, _NO_PURPOSES),
         ("REP_PURPOSES", bool(checked.purposes) and not refuses_uses, _NOT_REFUSED),
-        ("REP_PURPOSE_TOKENS", bool(tokens) and checked.preferences == "off", _NOT_READ),
-        (
-            "REP_PURPOSE_TOKENS",
-            refuses_uses and bool(tokens) and not tokens & {*checked.purposes},
-            _OTHER_PURPOSES,
-        ),
-        ("REP_STORE_PREFIX", not shares_store, _NO_STORE),
-        ("REP_SHARED_PACE", shares_pace and not shares_store, _NO_STORE),
-        ("REP_SHARED_PACE", shares_pace and shares_store and not keeps_some_pace, _NO_PACE),
-        ("REP_MAX_CRAWL_DELAY", not keeps_pace, _NO_PACE),
-        ("REP_OVER_MAX_CRAWL_DELAY", forbids_longer and not keeps_pace, _NO_PACE),
+        ("REP_STORE_PREFIX", is_alone, _NO_STORE),
+        ("REP_SHARED_PACE", checked.shared_pace and is_alone, _NO_STORE),
         ("REP_DECISIONS", not logs, _NO_LOG),
         ("REP_LOG_URLS", not logs, _NO_LOG),
         ("REP_DECISION_LOG_REQUIRED", checked.decision_log_required and not logs, _NO_LOG),

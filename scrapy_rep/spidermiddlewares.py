@@ -8,10 +8,11 @@ on the way to the callback. Start requests have no page, and are not changed.
 
 from __future__ import annotations
 
-from collections import Counter
+import logging
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -24,33 +25,41 @@ from scrapy_rep.downloadermiddlewares import (
     failing_at_start,
     is_obeying,
 )
-from scrapy_rep.gate.nofollow import marked, marked_in_place, unmarked
-from scrapy_rep.page_responses import (
-    keep_unread,
+from scrapy_rep.gate.nofollow import marked, marked_in_place
+from scrapy_rep.gate.page_responses import (
+    keep,
     kept,
+    page_directives,
     page_source,
     preferences_in_a_crawl,
-    read_and_keep,
 )
-from scrapy_rep.pages.directives import NOFOLLOW, NOINDEX, NONE, PageDirectives
+from scrapy_rep.pages.directives import NOFOLLOW, NOINDEX, NONE, RESTRICTIONS, PageDirectives
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from scrapy_rep.preferences.statement import CATEGORIES, DISALLOWED, Preferences
-from scrapy_rep.robotstxt.profiles import Profile, named
+from scrapy_rep.robotstxt.printable import without_credentials
+from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.settings import RepSettings, obeys
-from scrapy_rep.stats import PageStats, RepStats
+from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from scrapy_rep.waiting.withheld import Withheld
+
+logger = logging.getLogger("scrapy_rep")
 
 _PAUSE = 0.05
 """Seconds after which ``start()`` looks again whether it may go on."""
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that a fault of this package kept from being read: it permits nothing."""
+
+_LIMITS = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
+"""The fields of page directives that are counted if the page sets them."""
 
 _NOT_BUILT = (
     "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy "
@@ -76,17 +85,15 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
-        self._drops = self._obeys and settings.noindex == "drop"
+        self._drops_noindex = self._obeys and settings.noindex == "drop"
         self._link_nofollow = self._obeys and settings.link_nofollow
+        self._reads_use = settings.preferences != "off"
+        self._purposes = settings.purposes if settings.preferences == "drop" else ()
         self._profile = named(settings.profile)
         self._stats = RepStats(crawler.stats)
-        self._pages = PageStats(self._stats)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
-        self._dropped: WeakSet[Response] = WeakSet()
-        self._middleware: RepDownloaderMiddleware | None = None
-        self._use = None
-        if settings.preferences != "off":
-            self._use = UseOfResponses(settings, self._profile, self._stats, self._agents)
+        self._without_items: WeakKeyDictionary[Response, bool] = WeakKeyDictionary()
+        """Whether the items of a page are dropped for the purposes of the crawl."""
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -104,12 +111,13 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         Only now can Scrapy be asked whether a subclass of the downloader middleware disabled itself
         after it was built.
         """
-        if self.crawler.get_downloader_middleware(RepDownloaderMiddleware) is None:
+        middleware = self._middleware
+        if middleware is None:
             with failing_at_start(self.crawler):
                 raise ValueError(_NOT_BUILT)
-        return self._held_back(super().process_start(start))
+        return self._held_back(super().process_start(start), middleware.withheld)
 
-    async def _held_back(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def _held_back(self, start: AsyncIterator[Any], withheld: Withheld) -> AsyncIterator[Any]:
         """Yield what ``start()`` yields, but wait while the scheduler withholds a great many.
 
         A spider that yields a request whenever the engine has room would go on for ever: the engine
@@ -118,30 +126,22 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         async for each in start:
             is_held = False
             try:
-                while self._withholds_many():
+                while withheld.holds_back_start:
                     is_held = True
                     await sleep(_PAUSE)
             except Exception as error:  # noqa: BLE001  # the request in hand would be lost
                 self._stats.own_fault("The look at what waits", error)
             yield each
-            if is_held and self._is_closing():
+            if is_held and withheld.is_closing:
                 # Scrapy would take up all the rest in one go before it closes.
                 return
-
-    def _withholds_many(self) -> bool:
-        middleware = self._found_middleware()
-        return middleware is not None and middleware.withheld.holds_back_start
-
-    def _is_closing(self) -> bool:
-        middleware = self._found_middleware()
-        return middleware is not None and middleware.withheld.is_closing
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
         if self._reads:
             self._said(response)
-        if self._use is not None:
-            self._use.see(response)
+        if self._reads_use:
+            self._is_without_items(response)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
@@ -151,7 +151,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             if request.meta.get("dont_obey_robotstxt"):
                 return request
             source = self._nofollow(request, response)
-            return unmarked(request) if source is None else marked(request, source)
+            return request if source is None else marked(request, source)
         except Exception as error:  # noqa: BLE001  # no link may end a crawl
             self._stats.own_fault("The marking of a request", error)
             return marked_in_place(request)
@@ -163,37 +163,73 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         """
         if response is None:
             return item
-        if self._use is not None and self._use.drops_items(response):
+        if self._purposes and self._is_without_items(response):
+            request = response.request
+            if request is None or not request.meta.get("dont_obey_robotstxt"):
+                self._stats.inc(names.PREFERENCES_DROPPED)
+                return None
+        if self._drops_noindex and self._said(response).is_noindex(datetime.now(timezone.utc)):
+            self._stats.inc(names.PAGE_ITEMS_DROPPED)
+            page = without_credentials(response.url)
+            logger.debug("An item of a noindex page is dropped: <%s>", page)
             return None
-        if not self._drops:
-            return item
-        if not self._said(response).is_noindex(datetime.now(timezone.utc)):
-            return item
-        self._pages.item_dropped(response.url, first=response not in self._dropped)
-        self._dropped.add(response)
-        return None
+        return item
 
     def _said(self, response: Response) -> PageDirectives:
         """Return what a page says; it is read and counted when that is first asked for."""
         try:
             said = kept(response)
             if said is None:
-                said = read_and_keep(response, self._agents(response), self._profile)
-                self._pages.page(said)
+                said = page_directives(response, self._agents(response), self._profile.name)
+                keep(response, said)
+                self._count_page(said)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of a page", error)
             said = _UNREADABLE
-            keep_unread(response, self._profile, said)
+            keep(response, said)
         return said
 
+    def _count_page(self, said: PageDirectives) -> None:
+        self._stats.inc(names.PAGES)
+        limits = [name for name in _LIMITS if getattr(said, name) is not None]
+        for name in (*said.restrictions, *limits):
+            self._stats.inc(names.PAGES_SAYING.format(name))
+
+    def _is_without_items(self, response: Response) -> bool:
+        """Return whether anything that is said about a page disallows a purpose of the crawl.
+
+        The page is read, and its answers are counted, when that is first asked for. A fault here is
+        not permission to use it.
+        """
+        known = self._without_items.get(response)
+        if known is None:
+            try:
+                found = preferences_in_a_crawl(response, self._agents, self._profile)
+                if found is not None:
+                    self._count_use(found)
+                known = found is not None and any(
+                    found[purpose] == DISALLOWED for purpose in self._purposes
+                )
+            except Exception as error:  # noqa: BLE001  # no page may end a crawl
+                self._stats.own_fault("The reading of usage preferences", error)
+                known = True
+            self._without_items[response] = known
+        return known
+
+    def _count_use(self, found: Preferences) -> None:
+        for category in CATEGORIES:
+            if found.about(category):
+                self._stats.inc(names.PREFERENCES.format(category, found[category]))
+        if found.licenses:
+            self._stats.inc(names.PREFERENCES_LICENSE)
+
     def _agents(self, response: Response) -> tuple[str, ...]:
-        middleware = self._found_middleware()
+        middleware = self._middleware
         return middleware.agents(response.request) if middleware is not None else ()
 
-    def _found_middleware(self) -> RepDownloaderMiddleware | None:
-        if self._middleware is None:
-            self._middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return self._middleware
+    @cached_property
+    def _middleware(self) -> RepDownloaderMiddleware | None:
+        return self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
         """Return the source that says nofollow for the request; ``None`` if there is none."""
@@ -216,8 +252,14 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return self._links[response]
 
     def _spider_closed(self) -> None:
-        use = self._use
-        self._pages.close(0 if use is None else use.pages, {} if use is None else use.disallowed)
+        """Log in one line how many pages said what; nothing if no page said anything."""
+        told = {name: names.PAGES_SAYING.format(name) for name in (*sorted(RESTRICTIONS), *_LIMITS)}
+        for category in CATEGORIES:
+            told[f"disallow {category}"] = names.PREFERENCES.format(category, DISALLOWED)
+        counts = {what: self._stats.count(key) for what, key in told.items()}
+        said = ", ".join([f"{count:,} {what}" for what, count in counts.items() if count])
+        if said:
+            logger.info("What pages said: %s", said)
 
 
 def _source_of_nofollow(said: PageDirectives) -> str:
@@ -226,74 +268,3 @@ def _source_of_nofollow(said: PageDirectives) -> str:
             if statement.name.lower() in terms:
                 return statement.source
     return ""
-
-
-class UseOfResponses:
-    """Reads what each response says about the use of its page, once, and counts it.
-
-    Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if anything that is said
-    about it disallows one of ``REP_PURPOSES``.
-    """
-
-    def __init__(
-        self,
-        settings: RepSettings,
-        profile: Profile,
-        stats: RepStats,
-        agent_of: Callable[[Response], tuple[str, ...]],
-    ):
-        self._stats = stats
-        self._agent_of = agent_of
-        self._profile = profile
-        self._purposes = settings.purposes if settings.preferences == "drop" else ()
-        self._seen: WeakSet[Response] = WeakSet()
-        self._without_items: WeakSet[Response] = WeakSet()
-        self._disallowed: Counter[str] = Counter()
-        self.pages = 0
-        """The pages that were read."""
-
-    def see(self, response: Response) -> None:
-        """Read a response before its callback does. A fault here is not permission to use it."""
-        self._seen.add(response)
-        self.pages += 1
-        try:
-            found = preferences_in_a_crawl(response, self._agent_of, self._profile)
-        except Exception as error:  # noqa: BLE001  # no page may end a crawl
-            self._stats.own_fault("The reading of usage preferences", error)
-            self._without_items.add(response)
-            return
-        if found is not None:
-            self._count(found)
-            if any(found[purpose] == DISALLOWED for purpose in self._purposes):
-                self._without_items.add(response)
-
-    def drops_items(self, response: Response) -> bool:
-        """Return whether an item of a page is dropped, and count it if so.
-
-        A page that an earlier middleware keeps from the callback, as one with the status 404, may
-        have items of its errback. It is read here.
-        """
-        if not self._purposes:
-            return False
-        if response not in self._seen:
-            self.see(response)
-        if response not in self._without_items:
-            return False
-        if response.request is not None and response.request.meta.get("dont_obey_robotstxt"):
-            return False
-        self._stats.inc(names.PREFERENCES_DROPPED)
-        return True
-
-    @property
-    def disallowed(self) -> dict[str, int]:
-        """How many pages disallow which use, by category."""
-        return {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
-
-    def _count(self, found: Preferences) -> None:
-        for category in CATEGORIES:
-            if found.about(category):
-                answer = found[category]
-                self._stats.inc(names.PREFERENCES.format(category, answer))
-                self._disallowed[category] += answer == DISALLOWED
-        if found.licenses:
-            self._stats.inc(names.PREFERENCES_LICENSE)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.robotstxt.printable import printable, without_credentials
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.outcome import Unreachable
-    from scrapy_rep.pages.directives import PageDirectives
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 logger = logging.getLogger("scrapy_rep")
@@ -59,7 +57,6 @@ PREFERENCES_LICENSE = "robotstxt/preferences/license"
 PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
-_LIMITS_OF_PAGES = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
 _MOST_SAID = 20
 
 
@@ -100,22 +97,6 @@ class RepStats:
                 without_credentials(page),
                 without_credentials(final_url),
             )
-
-    def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
-        """Say what an override lets through."""
-        if logger.isEnabledFor(logging.DEBUG):
-            page = without_credentials(url)
-            logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
-
-    def override_expired(self, name: str) -> None:
-        """Count an override whose last day is over, and say that it is not applied."""
-        self.inc(OVERRIDES_EXPIRED)
-        logger.warning("An override has expired and is not applied: %s", printable(name))
-
-    def override_unused(self, name: str) -> None:
-        """Count an override that changed nothing in the crawl, and name it."""
-        self.inc(OVERRIDES_UNUSED)
-        logger.info("An override changed nothing in this crawl: %s", printable(name))
 
     def unreachable(self, method: str, url: str, cause: str) -> None:
         """Count a request whose rules are undefined."""
@@ -176,14 +157,6 @@ class RepStats:
             where,
             type(error).__name__,
             said,
-        )
-
-    def listener_late(self, error: BaseException) -> None:
-        """Log that a listener to ``robots_parsed`` was not done in time."""
-        logger.warning(
-            "A listener to robots_parsed was %s; the rules come into force without it. It must "
-            "not wait for a request to the same site: that waits for the rules",
-            printable(str(error)),
         )
 
     def store_failed(self, why: str) -> None:
@@ -247,122 +220,19 @@ class RepStats:
             self._waited -= whole
             self.inc(CRAWL_DELAY_WAITED, whole)
 
-    def unknown_setting(self, name: str, nearest: str | None) -> None:
-        """Warn that a setting does not exist, and name the most similar one."""
-        logger.warning(
-            "There is no setting %s; %s",
-            printable(name),
-            f"did you mean {nearest}?" if nearest else "no setting has a similar name",
-        )
-
-    def without_effect(self, name: str, why: str) -> None:
-        """Warn that a setting can have no effect as the others stand."""
-        logger.warning("%s %s", name, why)
-
     def nothing_allowed(self) -> None:
         """Warn at the end of a crawl if requests were refused, and none was allowed."""
-        if self._count(ALLOWED) or self._count(BYPASSED):
+        if self.count(ALLOWED) or self.count(BYPASSED):
             return
-        forbidden, unreachable = self._count(FORBIDDEN), self._count(UNREACHABLE)
+        forbidden, unreachable = self.count(FORBIDDEN), self.count(UNREACHABLE)
         if forbidden or unreachable:
             counts = (forbidden, "forbidden"), (unreachable, "with robots.txt unreachable")
             said = ", ".join(f"{count:,} {what}" for count, what in counts if count)
             logger.warning("No request was allowed: %s", said)
 
-    def _count(self, key: str) -> int:
+    def count(self, key: str) -> int:
+        """Return what a stat has come to."""
         return 0 if self._collector is None else int(self._collector.get_value(key, 0) or 0)
-
-    def unknown_scrapy(self, why: str) -> None:
-        """Log that the crawl ends, because Scrapy lacks something necessary."""
-        logger.error("%s; the crawl ends without a request", why)
-
-    def without_last_step(self) -> None:
-        """Warn that turns are taken too early, because the last step is not enabled."""
-        logger.warning(
-            "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a pace "
-            "take their turn before other middlewares, which may hold them up"
-        )
-
-    def checked_twice(self, by: type) -> None:
-        """Warn that Scrapy's middleware, or a subclass of it, is enabled as well."""
-        logger.warning(
-            "%s.%s is enabled as well: both it and scrapy_rep check each request. Set it to None "
-            "in DOWNLOADER_MIDDLEWARES if it is not needed",
-            by.__module__,
-            by.__qualname__,
-        )
-
-    def without_scheduler(self) -> None:
-        """Recommend the scheduler of this package."""
-        logger.info(
-            'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so that '
-            "they wait in the scheduler"
-        )
-
-    def switched_off(self, why: str) -> None:
-        """Warn that a feature is switched off, because Scrapy lacks what it needs."""
-        logger.warning("%s", why)
-
-    def identity(self, tokens: Sequence[str]) -> None:
-        """Log by which names a crawl is addressed, and how to change the name that all share."""
-        hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
-        logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
-
-    def nameless(self, user_agent: str) -> None:
-        """Warn that a User-Agent names no crawler, and name the setting for it."""
-        named = f'The User-Agent "{printable(user_agent)}" names no crawler'
-        logger.warning(
-            "%s, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product token of "
-            "your crawler",
-            named if user_agent.strip() else "No User-Agent is set",
-        )
-
-    def not_a_token(self, name: str, token: str) -> None:
-        """Warn that only the beginning of a name is a product token."""
-        logger.warning(
-            '"%s" is not a product token, which has only letters, digits, _ and -: robots.txt '
-            "files are searched for %s",
-            printable(name),
-            printable(token),
-        )
-
-
-class PageStats:
-    """Counts and logs what pages ask of crawlers, in one crawl.
-
-    The names of the stats are those of :class:`PageDirectives`: no text of a page becomes one.
-    """
-
-    def __init__(self, stats: RepStats):
-        self._stats = stats
-        self._pages = 0
-        self._saying: Counter[str] = Counter()
-
-    def page(self, said: PageDirectives) -> None:
-        """Count a page and what it says."""
-        self._pages += 1
-        self._stats.inc(PAGES)
-        names = [*said.restrictions]
-        names += (name for name in _LIMITS_OF_PAGES if getattr(said, name) is not None)
-        for name in names:
-            self._saying[name] += 1
-            self._stats.inc(PAGES_SAYING.format(name))
-
-    def item_dropped(self, url: str, *, first: bool) -> None:
-        """Count an item that is dropped; log the first one of a page."""
-        self._stats.inc(PAGE_ITEMS_DROPPED)
-        if first:
-            logger.debug("The items of a noindex page are dropped: <%s>", without_credentials(url))
-
-    def close(self, pages: int, disallowed: Mapping[str, int]) -> None:
-        """Log in one line how many pages said what; none if no page said anything.
-
-        ``disallowed`` are the uses that pages disallow, by category, of ``pages`` that were read.
-        """
-        said = [f"{number:,} {name}" for name, number in self._saying.most_common()]
-        said += [f"{number:,} disallow {category}" for category, number in disallowed.items()]
-        if said:
-            logger.info("Of %s pages read: %s", f"{max(self._pages, pages):,}", ", ".join(said))
 
 
 def _ignore(*args: Any) -> None:

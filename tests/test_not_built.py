@@ -171,17 +171,6 @@ def test_a_module_that_is_not_configured_does_not_disable_the_addon(
         Addon().update_settings(settings)
 
 
-def test_a_store_whose_module_is_not_configured_is_one_line(
-    site: Site, deployed: Path, unimportable: str
-) -> None:
-    """It is all that is printed, as for any bad setting."""
-    settings = f'{SETTINGS}REP_STORE = "{unimportable}"\n'
-    (deployed / "shop" / "settings.py").write_text(settings)
-    done = run(deployed, "crawl", "shop", "-a", f"url={site.authority().url()}")
-    said = f"REP_STORE: {unimportable} is not configured: lacks a library\n"
-    assert (done.returncode, done.stderr) == (1, said)
-
-
 @pytest.mark.parametrize("settings", [obey(), by_hand(**BY_HAND)])
 @ensureDeferred
 async def test_where_obedience_is_off_nothing_has_to_be_built(

@@ -1,23 +1,10 @@
-"""The helpers for tests of many rows, and the mark of a test that measures time."""
+"""The helper for tests of many rows fails if a row does."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.rows import first, rows
-from tests.timed import timed, waits
-
-
-@rows("number, square", [(1, 1), (2, 4), (3, 9)])
-def test_each_row_is_tried_with_the_fixtures_of_the_test(
-    tmp_path: Path, number: int, square: int
-) -> None:
-    """They are made once, for all rows."""
-    assert number**2 == square
-    (tmp_path / str(number)).touch(exist_ok=False)
-    assert len([*tmp_path.iterdir()]) == number
+from tests.rows import rows
 
 
 def test_all_rows_that_fail_are_named() -> None:
@@ -41,22 +28,3 @@ def test_a_table_without_rows_fails() -> None:
     """It would show nothing."""
     with pytest.raises(AssertionError):
         rows("number", [])(lambda number: None)()
-
-
-def test_the_first_values_are_tried_by_default() -> None:
-    """The others are slow; a tuple is several values, unless it is given as one."""
-    assert first(1, ["a", "b"])[0] == "a"
-    (slow,) = first(0, [(1, 2)])
-    assert (slow.values, slow.marks[0].name) == ((1, 2), "slow")
-    (slow,) = first(0, [pytest.param((1, 2))])
-    assert slow.values == ((1, 2),)
-
-
-@pytest.mark.parametrize(
-    "mark", [pytest.param("timed", marks=timed), pytest.param("waits", marks=waits)]
-)
-def test_a_bound_on_time_makes_a_test_slow_and_has_it_run_again(
-    request: pytest.FixtureRequest, mark: str
-) -> None:
-    """Whoever leaves the slow tests out leaves it out."""
-    assert {each.name for each in request.node.iter_markers()} >= {mark, "slow", "flaky"}

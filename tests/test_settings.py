@@ -65,26 +65,12 @@ BAD: dict[str, list[Any]] = {
         5,
         ["sqlite:"],
         b"sqlite:",
-        {"a": 1},
-        ("memory:",),
         "nonsense:",
         "no.such.module.Store",
-        "tests.test_settings.DAY",
+        f"{__name__}.DAY",
     ],
     "REP_STORE_LIMIT": [0, 1_048_575, "much", 10**400, True],
-    "REP_STORE_PREFIX": [
-        "",
-        " ",
-        "a b",
-        "{shop}",
-        "a}",
-        "caf\u00e9",
-        "a\n",
-        "\x7f",
-        5,
-        b"a",
-        ["a"],
-    ],
+    "REP_STORE_PREFIX": ["", "a b", "{shop}", "caf\u00e9", "a\n", 5, b"a"],
     "REP_MEMORY_LIMIT": [0, -1, "much", 1_048_575, True, float("nan"), 1_048_576.5],
     "REP_MAX_SIZE": [511_999, 0, -1, "500K", float("inf")],
     "REP_TIMEOUT": [0, -1, "soon", float("nan"), float("inf"), "", True],
@@ -103,16 +89,8 @@ BAD: dict[str, list[Any]] = {
     "REP_LINK_NOFOLLOW": ["nofollow", 2, ""],
     "REP_PREFERENCES": ["on", "", True, "SKIP"],
     "REP_PURPOSES": [["ai-train"], "training", 5, {"tdm": 1}, [None, 7], [["tdm"]]],
-    "REP_PURPOSE_TOKENS": [
-        {"ai-train": "x"},
-        {"tdm": []},
-        {"tdm": 5},
-        {7: "x"},
-        ["tdm"],
-        "tdm",
-        "[" * 100_000,
-    ],
-    "REP_DECISION_LOG": ["", " ", 7, True, ["a"], b"a", "a\0b", "a" * 5_000],
+    "REP_PURPOSE_TOKENS": [{"ai-train": "x"}, {"tdm": []}, {"tdm": 5}, {7: "x"}, ["tdm"], "tdm"],
+    "REP_DECISION_LOG": ["", " ", 7, True, ["a"], b"a", "a\0b"],
     "REP_DECISIONS": ["some", "", True, ["all"]],
     "REP_LOG_URLS": ["none", "", False],
     "REP_DECISION_LOG_REQUIRED": ["perhaps", 2, ""],
@@ -195,30 +173,6 @@ def test_a_bad_value_is_refused_in_one_line_that_names_it(name: str, value: Any)
     assert len(said) < 300
 
 
-class Odd:
-    """A value of which Python can say nothing, or something in several lines."""
-
-    def __init__(self, said: str | None) -> None:
-        self.said = said
-
-    def __repr__(self) -> str:
-        if self.said is None:
-            raise RuntimeError("no representation")
-        return self.said
-
-
-@rows("value", [Odd("several\n lines"), Odd(None), 10**5000, "x" * 100_000])
-@rows("name", [name for name in BAD if name not in ("REP_STORE", "REP_STORE_PREFIX")])
-def test_whatever_a_bad_value_is_the_error_is_one_line(name: str, value: Any) -> None:
-    """Python does not print integers of more than 4,300 digits; a custom class may do anything."""
-    if name == "ROBOTSTXT_USER_AGENT" and isinstance(value, str):
-        return
-    with pytest.raises(ValueError, match=f"^{name} = ") as caught:
-        read(**{name: value})
-    assert len(str(caught.value)) < 300
-    assert str(caught.value).isprintable()
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("REP_TIMEOUT", 0), *(("REP_STORE", value) for value in BAD["REP_STORE"])],
@@ -232,44 +186,32 @@ async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, 
     assert site.hits == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "hint"),
+@rows(
+    "name, value, hint",
     [
         ("REP_PROFILE", "RFC9309", "did you mean 'rfc9309'?"),
         ("REP_PROFILE", "RFC-9309", "did you mean 'rfc9309'?"),
-        ("REP_PROFILE", "rfc", "did you mean 'rfc9309'?"),
-        ("REP_PROFILE", 1994, "did you mean '1994'?"),
-        ("REP_PROFILE", "kolar", "did you mean 'kollar'?"),
         ("REP_PROFILE", "yandex", ""),
-        ("REP_ACCESS_DENIED", "Disallow", "did you mean 'disallow'?"),
-        ("REP_PAGE_DIRECTIVES", "obeys", "did you mean 'obey'?"),
-        ("REP_PAGE_DIRECTIVES", ["obey"], ""),
+        ("REP_PROFILE", "x" * 3_000_000, ""),
         ("REP_PREFERENCES", "SKIP ", "did you mean 'skip'?"),
         ("REP_NOINDEX", True, ""),
         ("REP_PURPOSES", ["ai-train"], "did you mean 'train-ai'?"),
         ("REP_PURPOSES", "tdm,train_ai", "did you mean 'train-ai'?"),
-        ("REP_PURPOSES", ["ai-input"], "did you mean 'ai-use'?"),
-        ("REP_PURPOSES", ["AI use"], "did you mean 'ai-use'?"),
-        ("REP_PURPOSES", ["text-and-data-mining"], "did you mean 'tdm'?"),
         ("REP_PURPOSES", [7], ""),
         ("REP_PURPOSE_TOKENS", {"TrainAI": "x"}, "did you mean 'train-ai'?"),
         ("REP_PURPOSE_TOKENS", {7: "x"}, ""),
-        ("REP_CRAWL_DELAY", "off", "did you mean False?"),
-        ("REP_CRAWL_DELAY", "Ture", "did you mean True?"),
-        ("REP_CRAWL_DELAY", 2, ""),
     ],
 )
 def test_a_slip_gets_the_spelling_that_was_meant(name: str, value: Any, hint: str) -> None:
-    """At the end of the line, if there is a similar one."""
+    """At the end of the line, if there is a similar one. Of a long text the start is compared."""
     with pytest.raises(ValueError, match=f"^{name} = ") as caught:
         read(**{name: value})
     assert str(caught.value).endswith(hint) if hint else "did you mean" not in str(caught.value)
 
 
-def test_the_spelling_of_a_long_text_is_found_at_once() -> None:
-    """The comparison takes the square of the length, so only the beginning is compared."""
-    with pytest.raises(ValueError, match=r"^REP_PROFILE = 'rfc9309  .*\.\.\.: must be one of"):
-        read(REP_PROFILE="rfc9309" + " " * 3_000_000)
+def test_a_profile_may_be_a_number() -> None:
+    """Two of them look like one."""
+    assert read(REP_PROFILE=1994).profile == "1994"
 
 
 def test_settings_show_no_store() -> None:
@@ -286,7 +228,6 @@ def test_settings_show_no_store() -> None:
         ("REP_STORE_URI", "REP_STORE"),
         ("rep_timeout", "REP_TIMEOUT"),
         ("REP_BANANA", None),
-        ("REP_", None),
     ],
 )
 def test_a_setting_that_does_not_exist_is_named_with_the_nearest(

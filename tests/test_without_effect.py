@@ -19,7 +19,6 @@ PAGES = {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": 100}}
 """What the add-on sets as well."""
 
 PARSER = {"ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"}
-DELAY = {"action": "delay", "authority": "https://e.org", "reason": "r", "by": "b", "delay": 1}
 
 
 class Subclass(RobotsTxtMiddleware):
@@ -30,82 +29,32 @@ class Reader(RepSpiderMiddleware):
     """A subclass, which reads pages too."""
 
 
-SHARED = {"REP_STORE": "redis://localhost"}
 NO_LOG = "has no effect without REP_DECISION_LOG"
-NO_PACE = "has no effect as long as REP_CRAWL_DELAY is off"
 NO_STORE = "has no effect without a REP_STORE that crawls can share"
 NOT_OBEYED = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
-NOT_READ = 'has no effect as long as REP_PREFERENCES is "off"'
-NO_PAGES = "without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
+NOT_REFUSED = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
+NO_PAGES = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 
 WARNED = [
     (PARSER, "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself"),
     ({"REP_NOINDEX": "drop"}, f"REP_NOINDEX {NOT_OBEYED}"),
     ({"REP_LINK_NOFOLLOW": "1"}, f"REP_LINK_NOFOLLOW {NOT_OBEYED}"),
     (
-        {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {}},
-        f"REP_PAGE_DIRECTIVES has no effect {NO_PAGES}",
+        {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {"no.such.Middleware": 1}},
+        f"REP_PAGE_DIRECTIVES {NO_PAGES}",
     ),
     (
-        {
-            "REP_PAGE_DIRECTIVES": "obey",
-            "REP_NOINDEX": "drop",
-            "REP_LINK_NOFOLLOW": True,
-            "SPIDER_MIDDLEWARES": {},
-        },
-        f"REP_PAGE_DIRECTIVES has no effect {NO_PAGES}",
-        f"REP_NOINDEX has no effect {NO_PAGES}",
-        f"REP_LINK_NOFOLLOW has no effect {NO_PAGES}",
+        {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {Reader: None}},
+        f"REP_PAGE_DIRECTIVES {NO_PAGES}",
     ),
     (
-        {"REP_PAGE_DIRECTIVES": "report", "SPIDER_MIDDLEWARES": {Reader: None}},
-        f"REP_PAGE_DIRECTIVES has no effect {NO_PAGES}",
-    ),
-    (
-        {"REP_PREFERENCES": "report", "SPIDER_MIDDLEWARES": {"no.such.Middleware": 1}},
-        f"REP_PREFERENCES has no effect {NO_PAGES}",
-    ),
-    (
-        {"REP_PREFERENCES": "drop", "REP_PURPOSES": "tdm", "SPIDER_MIDDLEWARES": {}},
-        f"REP_PREFERENCES drops no items {NO_PAGES}",
-    ),
-    (
-        {"REP_PREFERENCES": "drop", "SPIDER_MIDDLEWARES": {}},
+        {"REP_PREFERENCES": "drop"},
         "REP_PREFERENCES refuses nothing as long as REP_PURPOSES is empty",
     ),
-    (
-        {"REP_PREFERENCES": "skip", "REP_PURPOSE_TOKENS": {"tdm": "miner"}},
-        "REP_PREFERENCES refuses nothing as long as REP_PURPOSES is empty",
-        "REP_PURPOSE_TOKENS refuses nothing: none of its purposes is in REP_PURPOSES",
-    ),
-    (
-        {"REP_PURPOSES": ["tdm"]},
-        'REP_PURPOSES has no effect unless REP_PREFERENCES is "skip" or "drop"',
-    ),
-    (
-        {"REP_PURPOSES": ["tdm"], "REP_PREFERENCES": "off"},
-        'REP_PURPOSES has no effect unless REP_PREFERENCES is "skip" or "drop"',
-    ),
-    (
-        {"REP_PURPOSE_TOKENS": {"tdm": "miner"}, "REP_PREFERENCES": "off"},
-        f"REP_PURPOSE_TOKENS {NOT_READ}",
-    ),
-    ({"REP_STORE_PREFIX": "shop"}, f"REP_STORE_PREFIX {NO_STORE}"),
+    ({"REP_PURPOSES": ["tdm"]}, f"REP_PURPOSES {NOT_REFUSED}"),
+    ({"REP_PURPOSES": ["tdm"], "REP_PREFERENCES": "off"}, f"REP_PURPOSES {NOT_REFUSED}"),
     ({"REP_STORE_PREFIX": "shop", "REP_STORE": "memory:"}, f"REP_STORE_PREFIX {NO_STORE}"),
     ({"REP_SHARED_PACE": True, "JOBDIR": "job"}, f"REP_SHARED_PACE {NO_STORE}"),
-    (
-        {"REP_SHARED_PACE": True, "REP_CRAWL_DELAY": False, **SHARED},
-        f"REP_SHARED_PACE {NO_PACE}",
-    ),
-    (
-        {
-            "REP_MAX_CRAWL_DELAY": 9,
-            "REP_OVER_MAX_CRAWL_DELAY": "forbid",
-            "REP_CRAWL_DELAY": False,
-        },
-        f"REP_MAX_CRAWL_DELAY {NO_PACE}",
-        f"REP_OVER_MAX_CRAWL_DELAY {NO_PACE}",
-    ),
     (
         {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG_REQUIRED": True},
         f"REP_DECISIONS {NO_LOG}",
@@ -121,16 +70,10 @@ NOT_WARNED = [
     {"REP_NOINDEX": "drop", "REP_LINK_NOFOLLOW": True, "REP_PAGE_DIRECTIVES": "obey"},
     {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {Reader: 100}},
     {"REP_NOINDEX": "keep", "REP_LINK_NOFOLLOW": False},
-    {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off", "SPIDER_MIDDLEWARES": {}},
     {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["tdm"], "SPIDER_MIDDLEWARES": {}},
-    {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["tdm"], "REP_PURPOSE_TOKENS": {"tdm": "miner"}},
     {"REP_PURPOSES": [], "REP_PURPOSE_TOKENS": {}, "REP_PREFERENCES": "off"},
-    {"REP_PURPOSE_TOKENS": {"tdm": "miner"}},
-    {"REP_STORE_PREFIX": "shop", "REP_SHARED_PACE": True, **SHARED},
     {"REP_STORE_PREFIX": "shop", "REP_SHARED_PACE": True, "REP_STORE": "my.own.Store"},
-    {"REP_SHARED_PACE": True, "REP_CRAWL_DELAY": False, "REP_OVERRIDES": [DELAY], **SHARED},
-    {"REP_SHARED_PACE": False, "REP_OVER_MAX_CRAWL_DELAY": "cap", "REP_CRAWL_DELAY": False},
-    {"REP_STORE_LIMIT": 1 << 30},  # evicted rules are kept in a file of that size
+    {"REP_SHARED_PACE": False, "REP_CRAWL_DELAY": False},
     {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG": "log.jsonl"},
     {"REP_DECISION_LOG_REQUIRED": False, "REP_DECISIONS": None},
 ]

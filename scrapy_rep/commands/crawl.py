@@ -33,7 +33,6 @@ from scrapy_rep.gate.identity import Identity
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.stats import RepStats
 
 _PATIENCE = 3.0
 """Seconds after which users are told that sites are still being asked."""
@@ -77,7 +76,7 @@ class Project:
         """The tokens of a crawl; raises ``EndingError`` if the spider's are not valid."""
         crawler: Any = SimpleNamespace(settings=self.settings, spider=self.spider)
         try:
-            return Identity(crawler, self.chosen, RepStats()).default
+            return Identity(crawler, self.chosen).default
         except ValueError as error:
             raise EndingError(str(error)) from None
 

@@ -6,6 +6,7 @@ Four sources are asked, in this order: the meta of the request, the spider, the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from scrapy.settings import default_settings
 from scrapy.utils.python import without_none_values
 
 from scrapy_rep.robotstxt.lines import DEFAULT
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import product_token, token_of
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.settings import enabled_middlewares, product_tokens
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.settings import RepSettings
-    from scrapy_rep.stats import RepStats
+
+logger = logging.getLogger("scrapy_rep")
 
 _MOST_REMEMBERED = 1_000
 """Names whose tokens are remembered; past that all are forgotten."""
@@ -64,13 +67,11 @@ class Identity:
     Raises ``ValueError`` if the spider names something that is not a product token.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, stats: RepStats):
+    def __init__(self, crawler: Crawler, settings: RepSettings):
         self._crawler = crawler
-        self._stats = stats
         self._remembered: dict[Any, tuple[str, ...]] = {}
         self._profile = named(settings.profile)
         self._warned = False
-        self._warned_of_rest = False
         self._setting = self._named(settings.user_agent) if settings.user_agent else None
         chosen = self._of_spider()
         if chosen:
@@ -146,19 +147,15 @@ class Identity:
         return tokens
 
     def _named(self, chosen: Any) -> tuple[str, ...]:
-        """Return the names that were chosen; warn of one that is not, or not whole, a token.
+        """Return the names that were chosen; warn of one in which there is no token.
 
         They are returned as they were chosen, because other profiles, which an override may set,
         find another token in them.
         """
         names = product_tokens(chosen)
         for name in names:
-            token = token_of(name, self._profile)
-            if token is None and name != DEFAULT:
+            if name != DEFAULT and token_of(name, self._profile) is None:
                 self._warn_of_nameless(name)
-            elif token is not None and _goes_on(name, token) and not self._warned_of_rest:
-                self._warned_of_rest = True
-                self._stats.not_a_token(name, token)
         return names
 
     @cached_property
@@ -188,13 +185,9 @@ class Identity:
     def _warn_of_nameless(self, user_agent: str) -> None:
         if not self._warned:
             self._warned = True
-            self._stats.nameless(user_agent)
-
-
-def _goes_on(name: str, token: str) -> bool:
-    """Return True if a name is neither a token nor a User-Agent that begins with one.
-
-    What follows the token of a User-Agent is its version, or a comment (RFC 9110 section 10.1.5).
-    """
-    rest = name[len(token) :].lstrip() if name.startswith(token) else ""
-    return rest[:1] not in ("", "/", "(")
+            said = f'The User-Agent "{printable(user_agent)}" names no crawler'
+            logger.warning(
+                "%s, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product "
+                "token of your crawler",
+                said if user_agent.strip() else "No User-Agent is set",
+            )

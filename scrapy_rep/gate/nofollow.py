@@ -33,13 +33,6 @@ def marked_in_place(request: Request) -> Request:
     return request
 
 
-def unmarked(request: Request) -> Request:
-    """Return ``request`` without the mark, which it may have from meta copied from another."""
-    if NOFOLLOW_KEY not in request.meta:
-        return request
-    return request.replace(meta={k: v for k, v in request.meta.items() if k != NOFOLLOW_KEY})
-
-
 def is_marked(request: Request) -> bool:
     """Return whether the gate refuses a request. The mark counts for its own URL alone."""
     mark = request.meta.get(NOFOLLOW_KEY)

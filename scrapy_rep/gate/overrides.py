@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.overrides.override import DELAY, Override, SiteOverrides
-from scrapy_rep.robotstxt.verdict import UNREACHABLE
+from scrapy_rep.robotstxt.printable import printable, without_credentials
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, why
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
+
+logger = logging.getLogger("scrapy_rep")
 
 ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
 
@@ -63,14 +67,18 @@ class AppliedOverrides:
         for override in self._overrides:
             if override.end <= now and override.entry not in self._expired:
                 self._expired.add(override.entry)
-                self._stats.override_expired(override.name)
+                self._stats.inc(names.OVERRIDES_EXPIRED)
+                name = printable(override.name)
+                logger.warning("An override has expired and is not applied: %s", name)
 
     def close(self) -> None:
         """Name those that expired during the crawl, and those that changed nothing."""
         self.open()
         for override in self._overrides:
             if override.entry not in self._used | self._expired:
-                self._stats.override_unused(override.name)
+                self._stats.inc(names.OVERRIDES_UNUSED)
+                name = printable(override.name)
+                logger.info("An override changed nothing in this crawl: %s", name)
 
     def verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
         """Return the verdict on a request, and the override that changed it, if one did.
@@ -113,8 +121,10 @@ class AppliedOverrides:
 
         ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
         """
-        if by is not None:
-            self._stats.allowed_by_override(asked.request.method, asked.url, verdict)
+        if by is not None and logger.isEnabledFor(logging.DEBUG):
+            page = without_credentials(asked.url)
+            method = asked.request.method
+            logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
         self.count_used(asked, cached, by, pace)
 
     def count_used(

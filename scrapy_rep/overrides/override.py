@@ -28,7 +28,6 @@ would be as wrong as one that is applied in silence.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, timezone
@@ -67,13 +66,8 @@ class Override:
     value: tuple[str, ...] | float | None = None
 
     def __str__(self) -> str:
-        """Return what a log or a report says of it.
-
-        A name that holds a parenthesis or a quotation mark is quoted as in JSON, so that a report
-        can tell it from the reason.
-        """
-        by = json.dumps(self.by, ensure_ascii=False) if {*self.by} & {*'("'} else self.by
-        return f"{self.action}, entry {self.entry}: {self.reason} ({by}, until {self.until})"
+        """Return what a log or a report says of it."""
+        return f"{self.action}, entry {self.entry}: {self.reason} ({self.by}, until {self.until})"
 
     @property
     def name(self) -> str:

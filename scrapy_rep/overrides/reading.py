@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override
@@ -23,7 +21,7 @@ else:
 
 _REQUIRED: Final = ("authority", "action", "reason", "by", "until")
 
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ORIGIN: Final = re.compile("[^:/]*://[^*?#/\\\\]+")
 
 _LONGEST_DELAY: Final = 86_400.0
 """Seconds; a longer delay is taken for a mistake in the unit."""
@@ -35,63 +33,33 @@ MOST_DAYS: Final = 366
 def configured_overrides(settings: RepSettings, now: float) -> tuple[Override, ...]:
     """Return the overrides of ``REP_OVERRIDES``, the expired ones included.
 
-    ``now`` is in seconds since the epoch. Raises ``ValueError``, in one line, for the first fault.
+    ``now`` is in seconds since the epoch. Raises ``ValueError``, in one line, for the first fault:
+    which file and entry, and what is wrong.
     """
-    if settings.overrides is None:
+    value = settings.overrides
+    if value is None:
         return ()
-    try:
-        return read_overrides(settings.overrides, now)
-    except ValueError as error:
-        raise ValueError(f"REP_OVERRIDES: {error}") from None
-
-
-def read_overrides(
-    value: str | os.PathLike[str] | Sequence[Mapping[str, Any]], now: float
-) -> tuple[Override, ...]:
-    """Return the overrides that ``REP_OVERRIDES`` names, the expired ones among them.
-
-    ``value`` is the path of a TOML file, or a sequence of mappings; ``now`` is in seconds since the
-    epoch. Raises ``ValueError`` for the first fault: which file and entry, and what is wrong.
-    """
-    if isinstance(value, (str, os.PathLike)):
-        path = Path(value)
-        where, tables = str(path), _tables_of(path)
-    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        where, tables = "the list", value
-    else:
-        raise ValueError("must be the path of a TOML file, or a list of dictionaries")
-    found: dict[tuple[Any, ...], Override] = {}
+    where, tables = (value, _tables_of(value)) if isinstance(value, str) else ("the list", value)
+    found = []
     for entry, table in enumerate(tables, start=1):
         try:
             override = _override(entry, table, now)
         except ValueError as error:
-            raise ValueError(f"{where}, entry {entry}: {error}") from None
-        key = override.authority, override.action, tuple(sorted(override.paths))
-        if key in found:
-            raise ValueError(f"{where}, entry {entry}: the same as entry {found[key].entry}")
-        found[key] = override
-    return tuple(found.values())
+            raise ValueError(f"REP_OVERRIDES: {where}, entry {entry}: {error}") from None
+        found.append(override)
+    return tuple(found)
 
 
-def _tables_of(path: Path) -> Sequence[Any]:
+def _tables_of(path: str) -> Sequence[Any]:
     try:
-        text = path.read_bytes().decode("utf-8")
+        document = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8") from None
-    except ValueError as error:  # a name that no file can have
-        raise ValueError(f"{str(path)!r} cannot be read: {error}") from None
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not TOML: {error}") from None
-    for key in document:
-        if key != "override":
-            raise ValueError(f"{path}: unknown key {key!r}; each entry is an [[override]]")
-    tables = document.get("override", [])
-    if not isinstance(tables, list):
-        raise ValueError(f"{path}: 'override' must be an array of tables, [[override]]")
+        raise ValueError(f"REP_OVERRIDES: {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"REP_OVERRIDES: {path} is not TOML: {error}") from None
+    tables = document.pop("override", [])
+    if document or not isinstance(tables, list):
+        raise ValueError(f"REP_OVERRIDES: {path} may hold [[override]] tables, and nothing else")
     return tables
 
 
@@ -99,19 +67,16 @@ def _override(entry: int, table: Any, now: float) -> Override:
     """Return one checked entry; raise ``ValueError`` with what is wrong with it."""
     if not isinstance(table, Mapping):
         raise ValueError("must be a table of keys and values")
-    for key in _REQUIRED:
-        if key not in table:
-            raise ValueError(f"{key!r} is missing")
-    action = table["action"]
+    action = table.get("action")
     if action not in ACTIONS:
         raise ValueError(f"action {action!r} is not one of {', '.join(ACTIONS)}")
-    value_key = [action] if action in _VALUES else []
-    for key in table:
-        if key not in (*_REQUIRED, "paths", *value_key):
-            raise ValueError(f"unknown key {key!r} for the action {action}")
-    for key in value_key:
+    required = (*_REQUIRED, action) if action in _VALUES else _REQUIRED
+    for key in required:
         if key not in table:
-            raise ValueError(f"{key!r} is missing: the action {action} needs its value")
+            raise ValueError(f"{key!r} is missing")
+    for key in table:
+        if key not in (*required, "paths"):
+            raise ValueError(f"unknown key {key!r} for the action {action}")
     return Override(
         entry,
         _authority(table["authority"]),
@@ -120,7 +85,7 @@ def _override(entry: int, table: Any, now: float) -> Override:
         _text("by", table["by"]),
         _last_day(table["until"], now),
         _paths(table["paths"]) if "paths" in table else (),
-        _VALUES[action](table[action]) if value_key else None,
+        _VALUES[action](table[action]) if action in _VALUES else None,
     )
 
 
@@ -131,26 +96,21 @@ def _text(key: str, value: Any) -> str:
 
 
 def _authority(value: Any) -> Authority:
-    if not isinstance(value, str):
-        raise ValueError("'authority' must be text: scheme://host, with a port if it has its own")
-    if "*" in value or "?" in value:
-        raise ValueError(f"authority {value!r}: wildcards are not possible, each has its entry")
-    try:
-        parts = urlsplit(value)
-        authority = authority_of(value)
-    except ValueError:
-        raise ValueError(f"authority {value!r} names no usable host and port") from None
-    if authority is None:
-        raise ValueError(f"authority {value!r} must begin with http:// or https://")
-    if parts.path not in ("", "/") or parts.query or parts.fragment or "#" in value:
-        raise ValueError(f"authority {value!r} has a path; name it under 'paths'")
-    if "@" in parts.netloc:
+    origin = value.removesuffix("/") if isinstance(value, str) else ""
+    if "@" in origin:
         raise ValueError("'authority' must not hold a user name or a password")
+    try:
+        authority = authority_of(origin)
+    except ValueError:
+        authority = None
+    if authority is None or not _ORIGIN.fullmatch(origin):
+        what = "http:// or https:// and a host, without wildcards; a path belongs under 'paths'"
+        raise ValueError(f"authority {value!r} must be {what}")
     return authority
 
 
 def _last_day(value: Any, now: float) -> date:
-    if isinstance(value, str) and _DATE.fullmatch(value):
+    if isinstance(value, str):
         try:
             value = date.fromisoformat(value)
         except ValueError as error:

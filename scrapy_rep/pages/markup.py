@@ -9,12 +9,13 @@ takes 0.2 ms in this way, and 2.4 ms as a whole.
 The parser reports elements and builds no tree. libxml2 takes ten seconds to put a tag with 40,000
 attributes into a tree, and 20 ms to report it.
 
-XHTML that is sent as such is read by an XML parser, to which ``<script/>`` is closed.
+XHTML is read by the same parser, to which ``<script/>`` is closed.
 """
 
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -48,14 +49,15 @@ _REFERENCE: Final = re.compile(
 ``no&#97;i``. It is bounded, so that it is quick."""
 
 
-_WIDE: Final = ("utf-16", "utf-32")
+_WIDE: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
+"""What a page begins with whose characters of ASCII take more than one octet each."""
+
 _OF_BROWSERS: Final = re.compile(
     r"utf-?8|ascii|latin-1|iso8859-\d+|cp125\d|cp(?:866|874|932|949)|koi8-[ru]|mac-cyrillic"
     r"|tis-620|shift_jis|euc_(?:jp|kr)|iso2022_jp|gb(?:2312|k|18030)|big5(?:hkscs)?"
-    r"|utf-(?:16|32)(?:-[bl]e)?"
 )
-"""Names of Python's codecs for the encodings of the Encoding Standard; UTF-32 is Scrapy's. Python
-has others, such as punycode, which take quadratic time or do not encode text."""
+"""Names of Python's codecs for the encodings of the Encoding Standard, but for UTF-16. Python has
+others, such as punycode, which take quadratic time or do not encode text."""
 
 
 class Meta(NamedTuple):
@@ -78,24 +80,21 @@ class Link(NamedTuple):
 class Markup:
     """The HTML of one page. Each part is parsed when it is first asked for, and only once.
 
-    ``content_type`` is the header field, or empty; ``xml`` says that the page is sent as XHTML.
+    ``content_type`` is the header field, or empty.
     """
 
-    def __init__(self, body: bytes, content_type: str = "", *, xml: bool = False):
+    def __init__(self, body: bytes, content_type: str = ""):
         self._body = body[:MOST_OCTETS]
+        if body.startswith(_WIDE):  # so that words can be searched for
+            self._body = self._body.decode("utf-16", "replace").encode("utf-8", "replace")
         self._content_type = content_type.lower()
-        self._xml = xml
 
     def holds(self, *words: str) -> bool:
         """Return False if the page holds none of the words, which are in lower case."""
-        if self._wide:
-            return any(word in self._text.lower() for word in words)
         return any(word.encode("utf-8") in self._lowered for word in words)
 
     def may_name(self, *words: str) -> bool:
         """Return False if no ``meta`` element holds one of the words, which are in lower case."""
-        if self._wide or self._xml:
-            return True
         metas = self._metas
         if not metas:
             return False
@@ -127,23 +126,18 @@ class Markup:
         HTML section "Determining the character encoding": a byte order mark takes precedence over
         the header, and the header over what the page declares.
         """
-        found = read_bom(self._body[:4])[0] or http_content_type_encoding(self._content_type)
-        if found is None:
-            found = html_body_declared_encoding(self._body) or ""
-            if found.startswith(_WIDE):  # the declaration was read as ASCII, so it is wrong
-                return "utf-8"
+        found = (
+            read_bom(self._body[:4])[0]
+            or http_content_type_encoding(self._content_type)
+            or html_body_declared_encoding(self._body)
+            or ""
+        )
         return found if _OF_BROWSERS.fullmatch(found) else "utf-8"
 
     @property
     def base(self) -> str:
         """The reference of the first ``base`` element that has one, or an empty string."""
         return self._whole.base
-
-    @cached_property
-    def _wide(self) -> bool:
-        """The characters of ASCII take more than one octet each."""
-        is_marked = (read_bom(self._body[:4])[0] or "").startswith(_WIDE)
-        return is_marked or any(name in self._content_type for name in _WIDE)
 
     @cached_property
     def _lowered(self) -> bytes:
@@ -188,21 +182,11 @@ class Markup:
         return self._whole if "_whole" in self.__dict__ else self._read(whole=False)
 
     def _read(self, *, whole: bool) -> _Elements:
-        elements: Any = _Elements(whole=whole)
-        parser: Any
-        if self._xml:
-            parser = etree.XMLParser(
-                target=elements,
-                encoding="utf-8",
-                recover=True,
-                resolve_entities=False,
-                no_network=True,
-            )
-        else:
-            parser = etree.HTMLParser(target=elements, encoding="utf-8")
+        elements = _Elements(whole=whole)
+        target: Any = elements
+        parser: Any = etree.HTMLParser(target=target, encoding="utf-8")
         _feed(parser, elements, self._octets)
-        found: _Elements = elements
-        return found
+        return elements
 
 
 class _Elements:
@@ -224,11 +208,10 @@ class _Elements:
         self._left -= 1
         if self._left <= 0:
             self.done = True
-        name = tag.rpartition("}")[2]
-        if name == "template":
+        if tag == "template":
             self._templates += 1
         elif not self._templates:
-            self._take(name, attributes)
+            self._take(tag, attributes)
 
     def _take(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "meta":
@@ -246,7 +229,7 @@ class _Elements:
 
     def end(self, tag: str) -> None:
         """Leave a template."""
-        if self._templates and tag.rpartition("}")[2] == "template":
+        if self._templates and tag == "template":
             self._templates -= 1
 
     def close(self) -> None:

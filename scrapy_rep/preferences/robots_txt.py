@@ -93,12 +93,6 @@ def stated_preferences(
     return Preferences() if found is None else found.about(url)
 
 
-def licenses(robots: robotstxt.RobotsTxt, agent: str | Sequence[str]) -> Preferences:
-    """Return the addresses of licence terms that are for a crawler, for any page. RSL 1.0."""
-    found = _usage(robots, agent)
-    return Preferences() if found is None else Preferences((), found.licenses)
-
-
 def refusal_by_name(robots: robotstxt.RobotsTxt, url: str, token: str) -> Verdict | None:
     """Return the verdict of the group that names a token, if it forbids a page; never that of
     ``*``.

@@ -36,11 +36,8 @@ RELATION: Final = "license"
 _USAGE: Final = {"y": ALLOWED, "n": DISALLOWED}
 _SIGNALS: Final = {"yes": ALLOWED, "no": DISALLOWED}
 _URL: Final = re.compile(r"https?://[^\s/?#\\<>\"]+[!-~]*", re.IGNORECASE)
-_TARGET: Final = re.compile(r"[ \t,]*<([^<>]*)>")
-_PARAMETER: Final = re.compile(
-    r"[ \t]*;[ \t]*([!#-'*+.0-9A-Z^-z|~-]+)"
-    r"(?:[ \t]*=[ \t]*(?:\"((?:[^\"\\]|\\.)*)\"|([^ \t\",;<>]*)))?"
-)
+_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"[^"]*")*)')
+_PARAMETER: Final = re.compile(r';[ \t]*([^\s;="]+)[ \t]*=[ \t]*(?:"([^"]*)"|([^\s;"]*))')
 
 
 def content_usage(text: str, source: str, line: int | None = None) -> list[Statement]:
@@ -135,13 +132,10 @@ def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
     A link with an anchor is about another resource. The first 8 KiB of all lines are read.
     """
     found = []
-    left = MOST_OCTETS
-    for line in lines:
-        for target, parameters in _links(line[: max(left, 0)]):
-            if "anchor" not in parameters:
-                relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
-                found += license_link(target, relations.split(), kind, url, HEADER)
-        left -= len(line)
+    for target, parameters in _links(",".join(lines)[:MOST_OCTETS]):
+        if "anchor" not in parameters:
+            relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
+            found += license_link(target, relations.split(), kind, url, HEADER)
     return found
 
 
@@ -168,18 +162,12 @@ def is_url(text: str) -> bool:
 
 
 def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the targets of a field value with their parameters, up to what is not a link.
+    """Yield the targets of a field value with their parameters.
 
     RFC 8288 section 3. Of several parameters of the same name, the first counts.
     """
-    at = 0
-    while found := _TARGET.match(value, at):
-        at = found.end()
+    for target, rest in _LINK.findall(value):
         parameters: dict[str, str] = {}
-        while more := _PARAMETER.match(value, at):
-            at = more.end()
-            name, quoted, plain = more.groups()
-            if quoted is not None:
-                plain = re.sub(r"\\(.)", r"\1", quoted)
-            parameters.setdefault(name.lower(), plain or "")
-        yield found.group(1), parameters
+        for name, quoted, plain in _PARAMETER.findall(rest):
+            parameters.setdefault(name.lower(), quoted or plain)
+        yield target, parameters

@@ -94,7 +94,7 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
     assert said(result, plans[0]) == "train-ai=n search=y"
     assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
     assert result.stats["robotstxt/preferences/search/allowed"] == 2
-    assert result.lines("pages read", "INFO") == ["Of 2 pages read: 2 disallow train-ai"]
+    assert result.lines("pages said", "INFO") == ["What pages said: 2 disallow train-ai"]
 
 
 @pytest.mark.parametrize("directives", ["report", "off"])
@@ -102,14 +102,14 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
 async def test_directives_and_preferences_are_in_one_line_at_the_end(
     site: Site, directives: str
 ) -> None:
-    """It has what was read, and how many pages; no setting is advertised.
+    """It has what was read; no setting is advertised.
 
     What is allowed is counted in the stats alone.
     """
     shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "X-Robots-Tag: noindex"))
     result = await visit([shop.url("/a"), shop.url("/b")], REP_PAGE_DIRECTIVES=directives)
     noindex = "2 noindex, " if directives == "report" else ""
-    assert result.lines("pages read") == [f"Of 2 pages read: {noindex}2 disallow train-ai"]
+    assert result.lines("pages said") == [f"What pages said: {noindex}2 disallow train-ai"]
     allowing = site.authority("User-agent: *\nContent-Signal: search=yes\n")
     result = await visit([allowing.url("/a")], REP_PAGE_DIRECTIVES=directives)
     assert result.stats["robotstxt/preferences/search/allowed"] == 1

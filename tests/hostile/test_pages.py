@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import PageDirectives, page_directives
-from scrapy_rep.page_responses import page_source
+from scrapy_rep.gate.page_responses import page_source
 from scrapy_rep.pages.directives import read
 from scrapy_rep.pages.links import urls_not_to_follow
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -27,7 +27,6 @@ MOST = 0.050
 
 KB512 = 512 * 1024
 META = "<meta name=robots content=nofollow>"
-XHTML = [("Content-Type", "application/xhtml+xml")]
 
 
 def filled(start: str, unit: str, size: int = KB512, end: str = "") -> str:
@@ -80,27 +79,6 @@ PAGES: dict[str, tuple[str, Any]] = {
     "spaces": (META, filled("", " ")),
 }
 
-LAUGHS = "".join(
-    f'<!ENTITY {outer} "{10 * ("&" + inner + ";")}">'
-    for inner, outer in zip("abcdefghi", "bcdefghij", strict=True)
-)
-
-BOMBS = {
-    "a billion laughs": f'<!DOCTYPE html [<!ENTITY a "ha">{LAUGHS}]>'
-    '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>&j;</title>'
-    '<meta name="robots" content="&j;"/></head></html>',
-    "a quadratic blow-up": '<!DOCTYPE html [<!ENTITY a "' + "a" * 100_000 + '">]>'
-    "<html><head><meta name='robots' content='" + "&a;" * 30_000 + "'/></head></html>",
-    "an entity that holds itself": '<!DOCTYPE html [<!ENTITY a "&b;"><!ENTITY b "&a;">]>'
-    "<html><head><meta name='robots' content='&a;'/></head></html>",
-    "an entity of a file": '<!DOCTYPE html [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
-    "<html><head><meta name='robots' content='noindex'/><title>&a;</title></head></html>",
-    "namespaces": "<html><head>" + '<a xmlns:b="c">' * 20_000 + "robots",
-    "attributes": "<html><head><meta " + " ".join(f"a{n}='1'" for n in range(40_000)) + "/></head>",
-    "elements": "<html><head>" + "<a>" * 150_000,
-    "metas": "<html><head>" + "<meta name='robots' content='a'/>" * 15_000 + "</head></html>",
-}
-
 HEADERS = {
     "64 KB of terms": [("X-Robots-Tag", "noindex," * 8_000)],
     "64 KB of names": [("X-Robots-Tag", "mybot:" * 11_000)],
@@ -140,15 +118,6 @@ def test_no_page_takes_long(page: tuple[str, str]) -> None:
     assert seconds(lambda: in_a_crawl(given)) < most()
     if start == META:
         assert in_a_crawl(given).restrictions == {"nofollow"}
-
-
-@timed
-@pytest.mark.parametrize("page", BOMBS.values(), ids=BOMBS.keys())
-def test_no_xhtml_takes_long(page: str) -> None:
-    """Entities are not expanded, and no file is read."""
-    given = response(page, XHTML)
-    assert seconds(lambda: in_a_crawl(given)) < most()
-    assert "root:" not in str(page_directives(given).statements)
 
 
 @timed

@@ -9,8 +9,9 @@ import pytest
 
 from scrapy_rep import RobotsTxt, Verdict
 from scrapy_rep.gate.overrides import AppliedOverrides
-from scrapy_rep.overrides.override import DELAY, SiteOverrides
-from scrapy_rep.overrides.reading import read_overrides
+from scrapy_rep.overrides.override import DELAY, Override, SiteOverrides
+from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import RepStats
 from tests.rows import rows
 
@@ -24,11 +25,16 @@ UNREACHABLE = Verdict(allowed=False, reason="unreachable")
 UNAVAILABLE = Verdict(allowed=True, reason="unavailable")
 
 
+def read_overrides(tables: list[dict[str, Any]]) -> tuple[Override, ...]:
+    """What these entries come to."""
+    return configured_overrides(RepSettings(overrides=tables), NOW)
+
+
 def site(*entries: dict[str, Any]) -> SiteOverrides:
     """The overrides of one site, each entry given by what is particular to it."""
     common = {"authority": SITE, "reason": "why", "by": "who", "until": "2027-01-01"}
     tables = [{**common, **entry} for entry in entries]
-    return SiteOverrides(read_overrides(tables, NOW))
+    return SiteOverrides(read_overrides(tables))
 
 
 def verdict(
@@ -150,8 +156,8 @@ def test_an_override_ends_with_its_last_day() -> None:
 def test_another_port_scheme_or_host_is_another_authority(other: str) -> None:
     """RFC 9309 section 2.3."""
     common = {"reason": "why", "by": "who", "until": "2027-01-01", "action": "allow"}
-    own = read_overrides([{**common, "authority": SITE}], NOW)
-    (there,) = read_overrides([{**common, "authority": other}], NOW)
+    own = read_overrides([{**common, "authority": SITE}])
+    (there,) = read_overrides([{**common, "authority": other}])
     applied = AppliedOverrides(own, RepStats(), lambda *_: None, lambda: NOW)
     assert own[0].authority in applied
     assert there.authority not in applied

@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from scrapy_rep.page_responses import page_source
+from scrapy_rep.gate.page_responses import page_source
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from tests.rows import rows
 

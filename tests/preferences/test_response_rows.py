@@ -11,6 +11,7 @@ from html import escape
 
 from scrapy.http import Headers
 
+from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.source import PageSource
 from scrapy_rep.preferences.page import of_response
 from scrapy_rep.preferences.statement import RESERVATION, Preferences
@@ -135,7 +136,7 @@ def page(
     links: list[tuple[str, str, str]] | None = None,
 ) -> Preferences:
     """What a response with these header lines, metas, robots terms and link elements says."""
-    headers = Headers([("Content-Type", "text/html")])
+    headers = Headers()
     for name, value in pairs(fields):
         headers.appendlist(name, value.encode("latin-1"))
     elements = [("name", name, "content", content) for name, content in pairs(metas or [])]
@@ -143,7 +144,7 @@ def page(
     body = "".join(f'<meta {a}="{escape(b)}" {c}="{escape(d)}">' for a, b, c, d in elements)
     for rel, kind, href in links or ():
         body += f'<link rel="{escape(rel)}" type="{escape(kind)}" href="{escape(href)}">'
-    source = PageSource(headers, f"<html><head>{body}</head>".encode())
+    source = PageSource(headers, Markup(f"<html><head>{body}</head>".encode()))
     return of_response(source, URL, ("mybot",), RFC9309)
 
 

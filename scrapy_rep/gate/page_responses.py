@@ -7,15 +7,15 @@ callback gets it without naming the crawler.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
-from scrapy.http import HtmlResponse, XmlResponse
+from scrapy.http import HtmlResponse
 
-from scrapy_rep.gate.use import noted_for
+from scrapy_rep.gate.use import Noted, noted_for
 from scrapy_rep.pages.directives import PageDirectives, read
-from scrapy_rep.pages.source import Kind, PageSource
-from scrapy_rep.preferences import robots_txt as of_robots_txt
+from scrapy_rep.pages.markup import Markup
+from scrapy_rep.pages.source import PageSource
 from scrapy_rep.preferences.page import of_response, speaks
 from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.robotstxt.product_token import tokens_of
@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 
-class _Read(NamedTuple):
-    """The directives of a response, for one identity and one profile."""
-
-    tokens: tuple[str, ...]
-    profile: Profile
-    directives: PageDirectives
-
-
-_read: WeakKeyDictionary[Response, _Read] = WeakKeyDictionary()
+_directives: WeakKeyDictionary[Response, PageDirectives] = WeakKeyDictionary()
 _preferences: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
 _latest: tuple[ref[Response], PageSource] | None = None
@@ -53,18 +45,13 @@ def page_source(response: Response) -> PageSource:
     latest = _latest
     if latest is not None and latest[0]() is response:
         return latest[1]
-    source = _new_source(response)
+    markup = None
+    if isinstance(response, HtmlResponse):
+        content_type = response.headers.get("Content-Type") or b""
+        markup = Markup(response.body, content_type.decode("latin-1"))
+    source = PageSource(response.headers, markup)
     _latest = ref(response), source
     return source
-
-
-def _new_source(response: Response) -> PageSource:
-    guess: Kind = None
-    if isinstance(response, HtmlResponse):
-        guess = "html"
-    elif isinstance(response, XmlResponse):
-        guess = "xml"
-    return PageSource(response.headers, response.body, guess)
 
 
 def page_directives(
@@ -77,34 +64,21 @@ def page_directives(
     ``rfc9309``. Raises ``ValueError`` for an agent without a name and for an unknown profile, but
     never because of a response.
     """
-    known = _read.get(response)
-    tokens = tokens_of(product_tokens(agent), RFC9309) if agent is not None else None
-    if (
-        known is not None
-        and tokens in (None, known.tokens)
-        and profile in (None, known.profile.name)
-    ):
-        return known.directives
-    return read(page_source(response), tokens or (), named(profile or RFC9309))
+    kept = _directives.get(response)
+    if kept is not None and agent is None and profile is None:
+        return kept
+    tokens = () if agent is None else tokens_of(product_tokens(agent), RFC9309)
+    return read(page_source(response), tokens, named(profile or RFC9309))
 
 
-def read_and_keep(response: Response, agent: tuple[str, ...], profile: Profile) -> PageDirectives:
-    """Return what a page asks of a crawler, and keep it for callbacks."""
-    tokens = tokens_of(agent, RFC9309)
-    directives = read(page_source(response), tokens, profile)
-    _read[response] = _Read(tokens, profile, directives)
-    return directives
-
-
-def keep_unread(response: Response, profile: Profile, instead: PageDirectives) -> None:
-    """Keep ``instead`` for a response that could not be read."""
-    _read[response] = _Read((), profile, instead)
+def keep(response: Response, said: PageDirectives) -> None:
+    """Keep what the crawler reads of a response, for the callback that asks for it."""
+    _directives[response] = said
 
 
 def kept(response: Response) -> PageDirectives | None:
-    """Return what :func:`read_and_keep` or :func:`keep_unread` kept of a response."""
-    known = _read.get(response)
-    return None if known is None else known.directives
+    """Return what :func:`keep` kept of a response; None if it was not read yet."""
+    return _directives.get(response)
 
 
 def usage_preferences(
@@ -121,19 +95,12 @@ def usage_preferences(
     """
     if agent is None and robots is None and response in _preferences:
         return _preferences[response]
-    noted = noted_for(response.request)
-    url = response.url if noted is None else noted.url
-    tokens = () if noted is None else noted.agent
+    noted = noted_for(response.request) or Noted(response.url, (), None, Preferences())
     if agent is not None:
-        tokens = product_tokens(agent)
-    page = _of_page(response, lambda: tokens, RFC9309)
-    if noted is not None:
-        page = noted.tokens + page
-        robots = robots or noted.robots
-    if robots is None:
-        return page
-    said = of_robots_txt.preferences(robots, url, tokens)
-    return (of_robots_txt.licenses(robots, tokens) if said is None else said) + page
+        noted = noted._replace(agent=product_tokens(agent))
+    if robots is not None:
+        noted = noted._replace(robots=robots)
+    return noted.before_the_page + _of_page(response, lambda: noted.agent, RFC9309)
 
 
 def preferences_in_a_crawl(
