@@ -6,8 +6,8 @@ from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from tests.rows import rows
 
 
-@pytest.mark.parametrize(
-    ("url", "origin"),
+@rows(
+    "url, origin",
     [
         ("http://example.org/a", "http://example.org"),
         ("http://example.org:80/a", "http://example.org"),
@@ -36,7 +36,7 @@ def test_a_url_names_scheme_host_and_effective_port(url: str, origin: str) -> No
     assert authority.robots_uri == f"{origin}/robots.txt"
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "data:,x",
@@ -53,7 +53,7 @@ def test_other_schemes_have_no_robots_txt(url: str) -> None:
     assert authority_of(url) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         "http://",
@@ -100,8 +100,8 @@ def test_schemes_hosts_and_ports_are_apart() -> None:
     assert len({authority_of(url) for url in urls}) == 4
 
 
-@pytest.mark.parametrize(
-    ("url", "is_so"),
+@rows(
+    "url, is_so",
     [
         ("http://a.example/robots.txt", True),
         ("http://a.example:80/robots.txt", True),

@@ -1,7 +1,5 @@
 """How long a response may be used."""
 
-import pytest
-
 from scrapy_rep.access.freshness import lifetime, retry_after
 from tests.rows import rows
 
@@ -58,8 +56,8 @@ def test_a_response_says_how_long_it_is_fresh(
     assert lifetime(headers, NOW) == seconds
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
+@rows(
+    "value, seconds",
     [
         (b"120", 120),
         (b" 0 ", 0),

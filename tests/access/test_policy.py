@@ -101,8 +101,8 @@ def test_octets_are_given_while_they_are_followed(
     assert (found.body, found.until) == (body, until)
 
 
-@pytest.mark.parametrize(
-    ("stale", "decision", "until"),
+@rows(
+    "stale, decision, until",
     [(DAY, Decision.FOLLOW, 65), (30.0, Decision.FOLLOW, 30), (5.0, Decision.DISALLOW_ALL, 65)],
 )
 def test_a_decision_about_a_failing_site_holds_until_the_attempt_or_the_end_of_its_copy(
@@ -180,18 +180,14 @@ def test_the_back_off_doubles_up_to_the_longest() -> None:
     assert delays[-1] == 3600
 
 
-@pytest.mark.parametrize(
-    ("asked", "waits"), [(None, 60), (5, 60), (600, 600), (DAY, DAY), (10 * DAY, DAY), (0, 60)]
-)
+@rows("asked, waits", [(None, 60), (5, 60), (600, 600), (DAY, DAY), (10 * DAY, DAY), (0, 60)])
 def test_retry_after_is_honoured_up_to_a_day(asked: float | None, waits: float) -> None:
     """RFC 9110 section 10.2.3; never sooner than the back-off, never later than 24 h."""
     entry = learn(None, Unreachable(Cause.STATUS, 429, retry_after=asked), NOW, POLICY)
     assert due(entry) - NOW == waits
 
 
-@pytest.mark.parametrize(
-    ("said", "life"), [(None, DAY), (0.0, 60), (59.0, 60), (3600.0, 3600), (7 * DAY, DAY)]
-)
+@rows("said, life", [(None, DAY), (0.0, 60), (59.0, 60), (3600.0, 3600), (7 * DAY, DAY)])
 def test_a_response_may_shorten_its_life_never_lengthen_it(said: float | None, life: float) -> None:
     """RFC 9309 section 2.4: cache control may be used, but no more than 24 hours."""
     for outcome in (replace(RULES, lifetime=said), Unavailable(404, lifetime=said)):
@@ -209,7 +205,7 @@ def test_not_modified_renews_the_same_copy() -> None:
     assert decide(renewed, NOW + 3 * DAY, POLICY).decision is Decision.WAIT
 
 
-@pytest.mark.parametrize("before", [None, Unavailable(404), DOWN])
+@rows("before", [None, Unavailable(404), DOWN])
 def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> None:
     """RFC 9309 section 2.3.1.4: an answer to a question that was not asked decides nothing."""
     entry = None if before is None else learn(None, before, NOW, POLICY)
@@ -218,7 +214,7 @@ def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> N
     assert failure_of(after).cause == "status 304"
 
 
-@pytest.mark.parametrize("outcome", [RULES, Unavailable(404), DOWN])
+@rows("outcome", [RULES, Unavailable(404), DOWN])
 def test_an_entry_from_the_future_decides_nothing(outcome: Outcome) -> None:
     """RFC 9309 section 2.4: after a clock step no one knows how old it is."""
     entry = learn(None, outcome, NOW, POLICY)
@@ -309,7 +305,7 @@ def test_failures_of_the_crawler_do_not_lengthen_the_back_off_of_a_server() -> N
     assert due(learn(entry, replace(DOWN, ours=True), NOW, POLICY)) - NOW == 2
 
 
-@pytest.mark.parametrize("status", [401, 402, 403])
+@rows("status", [401, 402, 403])
 def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> None:
     """RFC 9309 section 2.3.1.3: what one crawler is refused may be served to another one."""
     rules = learn(None, RULES, NOW, POLICY)

@@ -148,7 +148,7 @@ def test_a_search_finds_no_costlier_question(seeds: range) -> None:
         assert_cheap(cost(question(seed), "google" if seed % 4 == 0 else "rfc9309")[0])
 
 
-@pytest.mark.parametrize("profile", ["rfc9309", "google"])
+@rows("profile", ["rfc9309", "google"])
 def test_what_is_too_costly_to_know_is_disallowed(profile: str) -> None:
     """RFC 9309 section 3: a failure of the matcher is never permission, as elsewhere (2.3.1.4)."""
     body, url = question_of("wrong order, 8 KB")

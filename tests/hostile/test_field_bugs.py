@@ -2,9 +2,8 @@
 
 import tracemalloc
 
-import pytest
-
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 
 def allowed(rules: str, path: str, agent: str = "mybot") -> bool:
@@ -31,7 +30,7 @@ def test_agents_are_not_multiplied_by_rules() -> None:
     assert held < 2_000_000
 
 
-@pytest.mark.parametrize("octets", [b"\x0b", b"\x0c", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8"])
+@rows("octets", [b"\x0b", b"\x0c", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8"])
 def test_other_line_separators_end_no_line(octets: bytes) -> None:
     """RFC 9309 section 2.2: VT, FF, NEL and U+2028 are octets of a pattern."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a" + octets + b"Disallow: /b\n")
@@ -39,9 +38,7 @@ def test_other_line_separators_end_no_line(octets: bytes) -> None:
     assert robots.allowed("https://e.org/b", "mybot")
 
 
-@pytest.mark.parametrize(
-    ("name", "crawler"), [("bot", "mybot"), ("foo", "foobot"), ("mybot", "my")]
-)
+@rows("name, crawler", [("bot", "mybot"), ("foo", "foobot"), ("mybot", "my")])
 def test_a_name_does_not_capture_another(name: str, crawler: str) -> None:
     """RFC 9309 section 2.2.1: exactly the product token, not a part of it."""
     robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
@@ -101,8 +98,8 @@ def test_a_path_may_begin_with_two_slashes() -> None:
     assert allowed("Disallow: /x", "//x")
 
 
-@pytest.mark.parametrize(
-    ("url", "path"),
+@rows(
+    "url, path",
     [
         ("http://e.org", "/$"),
         ("http://e.org?q", "/?q$"),

@@ -19,7 +19,7 @@ from scrapy_rep.pages.links import urls_not_to_follow
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile.test_budgets import calibration
 from tests.pages.cases import response
-from tests.rows import first
+from tests.rows import first, rows
 from tests.timed import timed
 
 MOST = 0.050
@@ -217,7 +217,7 @@ def test_nothing_makes_it_raise(page: str, kind: str, line: str, profile: str) -
         urls_not_to_follow(markup, "https://e.org/")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@rows("seed", range(3))
 def test_octets_that_are_no_text_make_it_raise_nothing(seed: int) -> None:
     """Any octets behind any declaration of an encoding."""
     rnd = random.Random(seed)

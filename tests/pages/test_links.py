@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
@@ -55,7 +54,7 @@ def test_whatever_way_a_request_is_made_its_link_is_found(reference: str, encodi
         assert canonical(request.url) in closed, request.url
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
+@rows("encoding", ["utf-8", "iso-8859-1"])
 def test_another_link_opens_a_url_in_each_of_its_forms(encoding: str) -> None:
     """A URL counts as closed only if every link to it does."""
     html = '<html><body><a rel="nofollow" href="/?é">1</a><a href="/?é#b">2</a>'

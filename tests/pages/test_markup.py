@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 
-import pytest
-
 from scrapy_rep import page_directives
 from scrapy_rep.pages.markup import Markup, Meta
 from tests.pages.cases import (
@@ -21,6 +19,7 @@ from tests.pages.cases import (
     response,
     rules,
 )
+from tests.rows import rows
 
 M = '<meta name="robots" content="noindex">'
 SAID = rules("noindex")
@@ -274,14 +273,14 @@ def test_a_statement_is_kept_as_it_was_written() -> None:
     assert said.restrictions == {"noai", "noindex", "nofollow"}
 
 
-@pytest.mark.parametrize("end", [">", " data-x=1><p>text</p>", ""], ids=repr)
+@rows("end", [">", " data-x=1><p>text</p>", ""])
 def test_a_name_behind_a_long_content_is_found(end: str) -> None:
     """HTML: attributes stand in any order, and have any length."""
     page = f'<html><head><meta content="noindex, {"x" * 5_000}" name=mybot{end}'
     assert Markup(page.encode()).may_name("mybot")
 
 
-@pytest.mark.parametrize("term", ["no&#97;i", "no&#x61;i", "n&#111;ai", "no&#x41;i", "noa&#105"])
+@rows("term", ["no&#97;i", "no&#x61;i", "n&#111;ai", "no&#x41;i", "noa&#105"])
 def test_a_term_with_references_is_found(term: str) -> None:
     """HTML: references are decoded, so a page that has them may hold any term."""
     page = f'<html><head><meta name="robots" content="index, follow, {term}">'.encode()

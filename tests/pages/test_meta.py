@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pytest
-
 from scrapy_rep import page_directives
 from tests.pages.cases import (
     BING,
@@ -20,6 +18,7 @@ from tests.pages.cases import (
     rules,
     utc,
 )
+from tests.rows import rows
 
 
 def head(*metas: str) -> str:
@@ -312,8 +311,8 @@ def test_profiles(case: Case) -> None:
     case.check()
 
 
-@pytest.mark.parametrize(
-    ("text", "moment"),
+@rows(
+    "text, moment",
     [
         ("25 Jun 2010 15:00:00 PST", utc(2010, 6, 25, 23)),
         ("03 Aug 2025 12:00:00", utc(2025, 8, 3, 12)),
@@ -343,7 +342,7 @@ def test_profiles(case: Case) -> None:
         ("25", None),
     ],
 )
-@pytest.mark.parametrize("other", ["", ", noai"])
+@rows("other", ["", ", noai"])
 def test_a_date_is_read_in_each_usual_form(text: str, moment: datetime | None, other: str) -> None:
     """RFC 822, RFC 850 and ISO 8601: a date without a time means the start of the day."""
     said = page_directives(response(robots(f"unavailable_after: {text}{other}")))

@@ -218,7 +218,7 @@ def test_a_robots_txt_says_for_a_path(
     assert answers(robots.preferences(f"https://example.org{path}", agent)) == expected
 
 
-@pytest.mark.parametrize("profile", ["google", "1996", "1994", "kollar"])
+@rows("profile", ["google", "1996", "1994", "kollar"])
 def test_every_profile_knows_the_lines(profile: str) -> None:
     """Groups are those of the profile; paths are matched as RFC 9309 says in each of them."""
     body = "User-agent: *\nDisallow: /no\nContent-Usage: /*b train-ai=n\nContent-Signal: search=no"

@@ -1,8 +1,7 @@
 """RFC 9309 section 5: the examples."""
 
-import pytest
-
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 SIMPLE = b"""\
             User-Agent: *
@@ -25,8 +24,8 @@ SIMPLE = b"""\
 """
 
 
-@pytest.mark.parametrize(
-    ("agent", "path", "allowed"),
+@rows(
+    "agent, path, allowed",
     [
         ("anybot", "/publications/a.html", True),
         ("anybot", "/example/", False),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from scrapy_rep.robotstxt.normal_form import as_written, form_of, readings, within_escapes
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -65,8 +63,8 @@ def test_octets_are_counted_as_written(pattern: str, octets: int) -> None:
     assert oracle.octets(pattern.encode("latin-1")) == octets
 
 
-@pytest.mark.parametrize(
-    ("longer", "shorter", "path"),
+@rows(
+    "longer, shorter, path",
     [
         ("/p%24x", "/p*x*", "/p$x"),
         ("/p%24x", "/p*x*", "/p%24x"),
@@ -85,7 +83,7 @@ def test_the_rule_with_more_octets_as_written_wins(longer: str, shorter: str, pa
     assert answers(f"Allow: {longer}\nDisallow: {shorter}", path) == {True}
 
 
-@pytest.mark.parametrize("pair", [("/~a", "/%7ea"), ("/a b", "/a%20b"), ("/é", "/%C3%a9")])
+@rows("pair", [("/~a", "/%7ea"), ("/a b", "/a%20b"), ("/é", "/%C3%a9")])
 def test_two_spellings_of_the_same_octets_are_a_tie(pair: tuple[str, str]) -> None:
     """RFC 9309 section 2.2.2: of equivalent rules allow is used."""
     for one, other in product(pair, repeat=2):
@@ -130,7 +128,7 @@ NOT_WITHIN = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "paths"), WITHIN)
+@rows("pattern, paths", WITHIN)
 def test_text_within_an_escape_is_matched(pattern: str, paths: list[str]) -> None:
     """RFC 9309 section 2.2.2: the form that escapes are decoded to loses no match of the text.
 
@@ -144,7 +142,7 @@ def test_text_within_an_escape_is_matched(pattern: str, paths: list[str]) -> Non
         )
 
 
-@pytest.mark.parametrize(("pattern", "paths"), NOT_WITHIN)
+@rows("pattern, paths", NOT_WITHIN)
 def test_half_an_escape_in_the_middle_is_a_percent_sign(pattern: str, paths: list[str]) -> None:
     """RFC 9309 section 2.2.2: elsewhere ``%`` is ``%25``; hex digits of escapes are upper case."""
     for path in paths:
@@ -192,22 +190,20 @@ DOTS = [
 NO_DOTS = ["/", "/a", "/.well-known/x", "/a/...", "/a/..b/c", "/a/b..", "/?/../x", "/a/..;/b", "//"]
 
 
-@pytest.mark.parametrize(("path", "plain"), DOTS)
+@rows("path, plain", DOTS)
 def test_dot_segments_are_removed(path: str, plain: str) -> None:
     """RFC 3986 sections 5.2.4 and 6.2.2.3."""
     assert readings(path, RFC) == [path, plain]
     assert oracle.without_dots(path.encode()) == plain.encode()
 
 
-@pytest.mark.parametrize("path", NO_DOTS)
+@rows("path", NO_DOTS)
 def test_what_is_no_dot_segment_stays(path: str) -> None:
     """RFC 3986 section 3.3: only the complete segments ``.`` and ``..`` are."""
     assert readings(path, RFC) == [path]
 
 
-@pytest.mark.parametrize(
-    ("path", "plain"), [pair for pair in DOTS if "private" in pair[1] and pair[0][1] != "/"]
-)
+@rows("path, plain", [pair for pair in DOTS if "private" in pair[1] and pair[0][1] != "/"])
 def test_a_uri_with_dot_segments_must_be_allowed_without_them(path: str, plain: str) -> None:
     """RFC 3986 section 6.2.2.3: both name the same resource."""
     pattern = plain.partition("?")[0]
@@ -256,7 +252,7 @@ def test_dots_and_escapes_at_once() -> None:
     assert answers("Disallow: /é", "/a/../é") == {False}
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     [
         "/pri\nvate",

@@ -1,7 +1,5 @@
 """Octets become lines, and lines become records."""
 
-import pytest
-
 from scrapy_rep.robotstxt.lines import (
     Groups,
     Line,
@@ -30,8 +28,8 @@ def rules(body: bytes, agent: str = "a", profile: str = "rfc9309") -> list[tuple
     return found
 
 
-@pytest.mark.parametrize(
-    ("agent", "profile", "expected"),
+@rows(
+    "agent, profile, expected",
     [("a", "rfc9309", [2, 6, 7]), ("c", "rfc9309", [9]), ("a", "1994", [2]), ("b", "1994", [6, 7])],
 )
 def test_the_user_agent_lines_of_a_group_have_numbers(
@@ -51,8 +49,8 @@ def test_a_rule_has_a_line_and_a_pattern() -> None:
     assert rules(body) == [(False, "/b", 4), (True, "/z", 6)]
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
+@rows(
+    "line, found",
     [
         (b"disalow: /b", (False, "/b", 2)),
         (b"dissallow:/b", (False, "/b", 2)),
@@ -121,7 +119,7 @@ def test_truncation_leaves_a_body_within_the_limit_alone() -> None:
     assert truncate(body, len(body) - 1) == b""
 
 
-@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+@rows("coding", ["utf-16-le", "utf-16-be"])
 def test_truncation_finds_the_lines_of_utf16(coding: str) -> None:
     """RFC 9309 section 2.5; U+0A0A and U+0D41 hold the octets of line ends but are none."""
     text = "\ufeffDisallow: /\u0a0a\u0d41\r\nDisallow: /\U0001f600\u0a0a\n\u0a00Disallow: /x"
@@ -141,8 +139,8 @@ def test_truncation_survives_broken_utf16() -> None:
             assert body.startswith(truncate(body, limit))
 
 
-@pytest.mark.parametrize(
-    ("value", "rfc9309", "google", "draft1996", "kollar"),
+@rows(
+    "value, rfc9309, google, draft1996, kollar",
     [
         ("foobot", ("foobot",), ("foobot",), ("foobot",), ("foobot",)),
         ("FooBot/1.0", ("foobot",), ("foobot",), ("foobot/1.0",), ("foobot/1.0",)),

@@ -1,7 +1,5 @@
 """Normal form, and parsed patterns."""
 
-import pytest
-
 from scrapy_rep.robotstxt.normal_form import form_of, origin_of
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.robotstxt.paths import match_path
@@ -47,8 +45,8 @@ def test_uris_have_one_normal_form(uri: str, path: str) -> None:
     assert match_path(uri, FORM) == path
 
 
-@pytest.mark.parametrize(
-    ("uri", "origin"),
+@rows(
+    "uri, origin",
     [
         ("https://e.org/a?b", "https://e.org/"),
         ("http://e.org:80//a", "http://e.org:80/"),

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 (User-Agent strings are quoted whole)
 
-import pytest
-
 from scrapy_rep.robotstxt.product_token import product_token, tokens_of
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -12,8 +10,8 @@ from tests.rows import rows
 RFC = PROFILES["rfc9309"]
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
+@rows(
+    "user_agent, token",
     [
         ("mybot", "mybot"),
         ("my_bot-9", "my_bot-9"),
@@ -170,8 +168,8 @@ def test_a_name_with_a_dot_is_cut_as_a_user_agent_line_is() -> None:
     assert not robots.allowed("https://e.org/", "archive.org_bot")
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
+@rows(
+    "user_agent, token",
     [
         ("Lycos_Spider_(Rex)/1.0 libwww/3.1", "lycos_spider_(rex)"),
         ("Mozilla/5.0 (compatible; foobot/1.0)", "foobot"),

@@ -68,8 +68,8 @@ def test_examples_of_1994(profile: str, body: bytes, agent: str, path: str, expe
     assert allowed(body, path, agent, profile) is expected
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "expected"),
+@rows(
+    "pattern, path, expected",
     [
         ("/help", "/help.html", False),
         ("/help", "/help/index.html", False),
@@ -94,7 +94,7 @@ def test_1994_knows_no_allow() -> None:
     assert allowed(body, "/a/b", "anybot", "1996")
 
 
-@pytest.mark.parametrize("profile", ["1994", "1996", "kollar"])
+@rows("profile", ["1994", "1996", "kollar"])
 def test_a_blank_line_ends_a_record(profile: str) -> None:
     """1994, The Format: records are separated by one or more blank lines."""
     body = b"User-agent: a\nDisallow: /x\n\nDisallow: /y\n"
@@ -103,7 +103,7 @@ def test_a_blank_line_ends_a_record(profile: str) -> None:
     assert not allowed(body, "/y", "a", "rfc9309")
 
 
-@pytest.mark.parametrize("profile", ["1994", "1996", "kollar"])
+@rows("profile", ["1994", "1996", "kollar"])
 def test_a_comment_line_ends_no_record(profile: str) -> None:
     """1994, The Format: lines containing only a comment do not indicate a record boundary."""
     assert not allowed(b"User-agent: a\n# x\nDisallow: /y\n", "/y", "a", profile)
@@ -118,7 +118,7 @@ EXTENSIONS = [
 ]
 
 
-@pytest.mark.parametrize("extension", EXTENSIONS)
+@rows("extension", EXTENSIONS)
 def test_a_record_of_1996_may_have_extensions_only(extension: str) -> None:
     """1996 section 3.3: ``ruleline = disallowline | allowline | extension``."""
     body = f"User-agent: mybot\n{extension}\n\nUser-agent: *\nDisallow: /\n"
@@ -128,7 +128,7 @@ def test_a_record_of_1996_may_have_extensions_only(extension: str) -> None:
     assert not robots.allowed("https://e.org/a", "other")
 
 
-@pytest.mark.parametrize("extension", EXTENSIONS)
+@rows("extension", EXTENSIONS)
 def test_an_extension_of_1996_ends_the_list_of_user_agent_lines(extension: str) -> None:
     """1996 section 3.3: ``record = ... agentline *(agentline) 1*ruleline``, then another record."""
     body = f"User-agent: mybot\n{extension}\nUser-agent: other\nDisallow: /\n"
@@ -137,21 +137,21 @@ def test_an_extension_of_1996_ends_the_list_of_user_agent_lines(extension: str) 
     assert not robots.allowed("https://e.org/a", "other")
 
 
-@pytest.mark.parametrize("line", ["no colon", ": no key", "two words: a", "# comment: a", "é: a"])
+@rows("line", ["no colon", ": no key", "two words: a", "# comment: a", "é: a"])
 def test_what_is_no_extension_makes_no_record_of_1996(line: str) -> None:
     """1996 section 3.3: ``extension = token : *space value``."""
     body = f"User-agent: mybot\n{line}\n\nUser-agent: *\nDisallow: /\n"
     assert not RobotsTxt.parse(body, profile="1996").allowed("https://e.org/a", "mybot")
 
 
-@pytest.mark.parametrize("profile", ["1994", "kollar"])
+@rows("profile", ["1994", "kollar"])
 def test_an_extension_is_no_rule_of_1994(profile: str) -> None:
     """1994: at least one Disallow field needs to be present in a record."""
     body = "User-agent: mybot\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /\n"
     assert not RobotsTxt.parse(body, profile=profile).allowed("https://e.org/a", "mybot")
 
 
-@pytest.mark.parametrize("profile", ["1994", "1996", "kollar"])
+@rows("profile", ["1994", "1996", "kollar"])
 def test_a_record_needs_a_rule(profile: str) -> None:
     """1994, Disallow: at least one Disallow field needs to be present in a record."""
     body = b"User-agent: a\n\nUser-agent: *\nDisallow: /\n"
@@ -187,7 +187,7 @@ def test_table_of_1996(profile: str, record: str, path: str, expected: bool) -> 
     assert allowed(body, path, "anybot", profile) is not expected
 
 
-@pytest.mark.parametrize("octet", "?&=+,;!'()%#*$")
+@rows("octet", "?&=+,;!'()%#*$")
 def test_1996_decodes_all_but_the_slash(octet: str) -> None:
     """1996 section 3.2.2: it is unencoded prior to comparison, unless it is the "/" character."""
     encoded = f"%{ord(octet):02x}"
@@ -375,7 +375,7 @@ def test_google_reads_the_first_octets_of_a_line() -> None:
     assert allowed(body, long[: 16_663 - len("Disallow: ")], "x", "rfc9309")
 
 
-@pytest.mark.parametrize("mark", [b"", b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
+@rows("mark", [b"", b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
 def test_google_skips_a_byte_order_mark_and_parts_of_one(mark: bytes) -> None:
     """Profile google: the first octets of a mark are skipped, whole or not."""
     body = mark + b"User-agent: *\nDisallow: /\n"
@@ -421,8 +421,8 @@ def test_a_profile_is_asked_for_by_name_or_made_by_hand() -> None:
         named(["rfc9309"])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "body", "answer"),
+@rows(
+    "field, value, body, answer",
     [
         ("whitespace", " \t\xa0", b"User-agent: x\nDisallow:\xa0/2", False),
         ("nul_ends_the_line", True, b"User-agent: x\nDisallow: /\0 2", False),
@@ -462,7 +462,7 @@ def test_each_field_of_a_profile_has_its_effect_alone(
     assert usual.verdict(url, "x").allowed is not answer
 
 
-@pytest.mark.parametrize("white", ["\xa0", "\x85", "\x0b", "\x1f"])
+@rows("white", ["\xa0", "\x85", "\x0b", "\x1f"])
 def test_only_space_and_tab_part_the_paths_of_a_line(white: str) -> None:
     """Kollar's format: a list is parted by spaces or tabs."""
     body = f"User-agent: a{white}b\nDisallow: /a{white}/b\n".encode("latin-1")

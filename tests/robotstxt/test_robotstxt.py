@@ -114,8 +114,8 @@ def test_odd_delays_are_passed_by(value: str) -> None:
     assert not robots.allowed("https://e.org/x", "a")
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
+@rows(
+    "values, expected",
     [
         (["10"], 10.0),
         (["0"], 0.0),
@@ -147,8 +147,8 @@ def test_the_longest_delay_counts(values: list[str], expected: float) -> None:
     assert math.isfinite(delay)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
+@rows(
+    "value, expected",
     [
         ("1/5", RequestRate(1, 5.0)),
         ("3/60s", RequestRate(3, 60.0)),
@@ -183,8 +183,8 @@ def test_the_slowest_rate_counts() -> None:
     assert robots.request_rate("a") == RequestRate(1, 60.0)
 
 
-@pytest.mark.parametrize("wildcards", ["", "Disallow: /*x$\n"])
-@pytest.mark.parametrize("more", [0, 50])
+@rows("wildcards", ["", "Disallow: /*x$\n"])
+@rows("more", [0, 50])
 def test_a_fragment_is_no_part_of_what_is_matched(wildcards: str, more: int) -> None:
     """RFC 9309 section 2.2.2: path and query are matched; a fragment is neither."""
     others = "".join(f"Disallow: /{number}/\n" for number in range(more))
@@ -315,8 +315,8 @@ def test_of_many_rules_and_a_long_url_the_deciding_one_is_shown() -> None:
         assert len(robots.matching("https://e.org/" + "ab" * (length // 2), "x")) == number
 
 
-@pytest.mark.parametrize(
-    ("url", "agent", "said"),
+@rows(
+    "url, agent, said",
     [
         ("/private/x", "mybot", "disallowed: Disallow: /private, line 4, group mybot"),
         ("/private/open", "other", "allowed: Allow: /private/open, line 5, group other"),
@@ -346,8 +346,8 @@ def test_a_verdict_shows_a_last_good_copy_and_an_override() -> None:
     assert str(Verdict(False, reason="unreachable")) == "disallowed: unreachable"
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
+@rows(
+    "body, said",
     [
         (b"", "0 bytes, rfc9309: "),
         (b"User-agent: *\r\nDisallow: /\n", r"27 bytes, rfc9309: User-agent: *\r\nDisallow: /\n"),
@@ -359,7 +359,6 @@ def test_a_verdict_shows_a_last_good_copy_and_an_override() -> None:
         (b"#" * 400_000, f"400,000 bytes, rfc9309: {'#' * 200}..."),
         ("é".encode() * 600, f"1,200 bytes, rfc9309: {'é' * 200}..."),
     ],
-    ids=["empty", "rules", "mark", "control characters", "long", "long characters"],
 )
 def test_a_file_is_one_readable_line(body: bytes, said: str) -> None:
     """Its size, its profile and its beginning, whatever octets it has."""

@@ -64,7 +64,7 @@ def test_what_is_passed_on_may_change_later() -> None:
     assert not robots.allowed("https://e.org/%C3%A9", "mybot")
 
 
-@pytest.mark.parametrize("body", [None, 1, 1.5, [b"User-agent: *"], {}, object(), open])
+@rows("body", [None, 1, 1.5, [b"User-agent: *"], {}, object(), open])
 def test_a_body_of_another_type_is_refused_at_once(body: object) -> None:
     """The error says what is wanted, and what came."""
     with pytest.raises(TypeError, match=f"bytes.* or str, not {type(body).__name__}"):
@@ -132,10 +132,8 @@ def use(robots: RobotsTxt) -> None:
     assert robots.size
 
 
-@pytest.mark.parametrize("profile", ["rfc9309", "1996", "kollar"])
-@pytest.mark.parametrize(
-    "copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy, copy.copy]
-)
+@rows("profile", ["rfc9309", "1996", "kollar"])
+@rows("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy, copy.copy])
 def test_a_robots_txt_can_be_pickled_at_any_time(
     profile: str, copied: Callable[[RobotsTxt], RobotsTxt]
 ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.patterns import STEPS_OF_A_PIECE, Wildcard
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -83,8 +81,8 @@ def test_a_piece_is_taken_where_it_ends_first(pattern: str, path: str, expected:
         assert oracle.matches(pattern.encode(), path.encode()) is expected
 
 
-@pytest.mark.parametrize(
-    ("pattern", "pieces", "steps"),
+@rows(
+    "pattern, pieces, steps",
     [
         ("/a$", 0, 0),
         ("/a*bc*def", 2, 3 * 10),
@@ -111,8 +109,8 @@ def test_the_pieces_of_a_pattern_are_in_normal_form() -> None:
     assert parsed("/a*b").pieces is parsed("/a*b").in_query or parsed("/a*b").pieces == ("b",)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "literal"),
+@rows(
+    "pattern, literal",
     [
         ("/a*b", "b"),
         ("/*abc*de", "abc"),

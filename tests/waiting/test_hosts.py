@@ -14,6 +14,7 @@ from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.waiting.hosts import PacedHost
+from tests.rows import rows
 from tests.scripted import Clock
 
 DAY = 86_400.0
@@ -41,7 +42,7 @@ def values(seed: int, count: int) -> list[str]:
     return ["".join(chance.choices(characters, k=chance.randint(1, 12))) for _ in range(count)]
 
 
-@pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate"])
+@rows("key", ["Crawl-delay", "Request-rate"])
 def test_no_value_is_out_of_range(key: str) -> None:
     """Five hundred values of each record: none raises, none is negative, endless or no number."""
     for value in values(seed=1, count=500):
@@ -55,8 +56,8 @@ def test_no_value_is_out_of_range(key: str) -> None:
         assert not robots.allowed("https://e.org/private", "mybot"), value
 
 
-@pytest.mark.parametrize(
-    ("lines", "seconds"),
+@rows(
+    "lines, seconds",
     [
         ("Crawl-delay: 2.5", 2.5),
         ("crawl delay: 2", 2.0),
