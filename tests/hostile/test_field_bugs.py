@@ -96,34 +96,3 @@ def test_a_path_may_begin_with_two_slashes() -> None:
     assert not allowed("Disallow: //x", "//x")
     assert allowed("Disallow: //x", "/x")
     assert allowed("Disallow: /x", "//x")
-
-
-@rows(
-    "url, path",
-    [
-        ("http://e.org", "/$"),
-        ("http://e.org?q", "/?q$"),
-        ("http://e.org/?", "/?$"),
-        ("http://e.org/a?", "/a?$"),
-        ("http://e.org#f", "/$"),
-        ("http://e.org/a#?f/b", "/a$"),
-        ("HTTP://E.ORG/a", "/a$"),
-        ("http://e.org:80/a", "/a$"),
-        ("http://u:p@e.org/a", "/a$"),
-        ("http://[::1]:8080/a", "/a$"),
-        ("ftp://h/a", "/a$"),
-        ("/a", "/a$"),
-        ("//a", "//a$"),
-        ("/a?u=http://x/y", "/a?u=http://x/y$"),
-        ("http://e.org?u=/a", "/?u=/a$"),
-        ("mailto:a@b", "/$"),
-        ("", "/$"),
-    ],
-)
-def test_each_form_of_url_has_its_path(url: str, path: str) -> None:
-    """RFC 3986 section 3: scheme, authority and fragment are no part of the path and query."""
-    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: {path}\n".encode())
-    assert not robots.allowed(url, "mybot")
-    assert not robots.allowed(url, "mybot")
-    assert robots.allowed("http://e.org/zzz", "mybot")
-    assert not robots.allowed(url, "mybot")

@@ -27,40 +27,22 @@ def answers(rules: str, path: str, profile: str = "rfc9309") -> set[bool]:
 
 
 @rows(
-    "pattern, octets",
+    "octets, patterns",
     [
-        ("/p%24x", 6),
-        ("/p$x", 4),
-        ("/p%2Ax", 6),
-        ("/p*x*", 5),
-        ("/p%3ax", 6),
-        ("/p:x", 4),
-        ("/p%2fx", 6),
-        ("/?a=%2Fb", 8),
-        ("/?a=/b", 6),
-        ("/%61b", 3),
-        ("/%7Eb", 3),
-        ("/a b", 6),
-        ("/a%20b", 6),
-        ("/\xc3\xa9", 7),
-        ("/%C3%A9", 7),
-        ("/%", 4),
-        ("/%zz", 6),
-        ("/a%2", 6),
-        ("/*%", 5),
-        ("/%25", 4),
-        ("/a$", 3),
-        ("/a**", 4),
-        ("/*a$", 4),
-        ("/\xc3\xa9*", 8),
-        ("*", 1),
-        ("/%2F*%2f", 8),
+        (1, ["*"]),
+        (3, ["/%61b", "/%7Eb", "/a$"]),
+        (4, ["/p$x", "/p:x", "/%", "/%25", "/a**", "/*a$"]),
+        (5, ["/p*x*", "/*%"]),
+        (6, ["/p%24x", "/p%2Ax", "/p%3ax", "/p%2fx", "/?a=/b", "/a b", "/a%20b", "/%zz", "/a%2"]),
+        (7, ["/\xc3\xa9", "/%C3%A9"]),
+        (8, ["/?a=%2Fb", "/\xc3\xa9*", "/%2F*%2f"]),
     ],
 )
-def test_octets_are_counted_as_written(pattern: str, octets: int) -> None:
+def test_octets_are_counted_as_written(octets: int, patterns: list[str]) -> None:
     """RFC 9309 section 2.2.2: only what must be encoded, or is unreserved, changes its length."""
-    assert RFC.octets(pattern) == octets
-    assert oracle.octets(pattern.encode("latin-1")) == octets
+    for pattern in patterns:
+        assert RFC.octets(pattern) == octets, pattern
+        assert oracle.octets(pattern.encode("latin-1")) == octets, pattern
 
 
 @rows(
@@ -190,17 +172,11 @@ DOTS = [
 NO_DOTS = ["/", "/a", "/.well-known/x", "/a/...", "/a/..b/c", "/a/b..", "/?/../x", "/a/..;/b", "//"]
 
 
-@rows("path, plain", DOTS)
+@rows("path, plain", [*DOTS, *zip(NO_DOTS, NO_DOTS, strict=True)])
 def test_dot_segments_are_removed(path: str, plain: str) -> None:
-    """RFC 3986 sections 5.2.4 and 6.2.2.3."""
-    assert readings(path, RFC) == [path, plain]
+    """RFC 3986 sections 3.3, 5.2.4 and 6.2.2.3: only whole segments ``.`` and ``..`` are removed."""
+    assert readings(path, RFC) == [*dict.fromkeys([path, plain])]
     assert oracle.without_dots(path.encode()) == plain.encode()
-
-
-@rows("path", NO_DOTS)
-def test_what_is_no_dot_segment_stays(path: str) -> None:
-    """RFC 3986 section 3.3: only the complete segments ``.`` and ``..`` are."""
-    assert readings(path, RFC) == [path]
 
 
 @rows("path, plain", [pair for pair in DOTS if "private" in pair[1] and pair[0][1] != "/"])
@@ -252,17 +228,7 @@ def test_dots_and_escapes_at_once() -> None:
     assert answers("Disallow: /é", "/a/../é") == {False}
 
 
-@rows(
-    "path",
-    [
-        "/pri\nvate",
-        "/pri\tvate/x",
-        "\\private",
-        "/a\\..\\private",
-        "/priv\rate",
-        "/priv\rate\\x?\\",
-    ],
-)
+@rows("path", ["/pri\nvate", "/pri\tvate/x", "\\private", "/a\\..\\private", "/priv\rate\\x?\\"])
 def test_a_uri_is_judged_as_clients_request_it(path: str) -> None:
     r"""Clients that read URIs as browsers do drop tabs and line ends, and take ``\`` for ``/``."""
     for profile in PROFILES:

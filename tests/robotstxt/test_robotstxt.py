@@ -64,16 +64,6 @@ def test_more_agents_than_are_kept_are_answered_too() -> None:
     assert robots.size < 200_000
 
 
-def test_the_size_grows_with_what_is_held() -> None:
-    """RFC 9309 section 3: memory management."""
-    small = RobotsTxt.parse(BODY)
-    before = small.size
-    small.allowed("https://e.org/", "a")
-    assert small.size > before > len(BODY)
-    large = RobotsTxt.parse(BODY + b"Disallow: /x\n" * 1000)
-    assert large.size > before + 12_000
-
-
 def test_other_records_belong_to_group_or_file() -> None:
     """RFC 9309 section 2.2.4: other records."""
     robots = RobotsTxt.parse(BODY)
@@ -123,15 +113,12 @@ def test_odd_delays_are_passed_by(value: str) -> None:
         ([".5"], 0.5),
         (["2."], 2.0),
         (["1e1"], 10.0),
-        (["5", "1", "3"], 5.0),
         (["5", "nan", "-9", "inf"], 5.0),
         (["1", "31536001"], LONGEST_DELAY),
         (["31536000"], LONGEST_DELAY),
-        (["999999999999999"], LONGEST_DELAY),
         (["1e99"], LONGEST_DELAY),
         (["1e400"], LONGEST_DELAY),
         (["1e" + "9" * 400], LONGEST_DELAY),
-        (["9" * 400], LONGEST_DELAY),
         (["9" * 400_000], LONGEST_DELAY),
         (["0" * 400 + "7"], 7.0),
         (["7." + "0" * 400], 7.0),
@@ -175,12 +162,36 @@ def test_request_rates_are_requests_in_seconds(value: str, expected: RequestRate
     assert robots.request_rate("a") == expected
 
 
-def test_the_slowest_rate_counts() -> None:
-    """RFC 9309 section 2.2.4: where values disagree the politest counts."""
-    robots = RobotsTxt.parse(
-        b"User-agent: *\nRequest-rate: 1/5\nRequest-rate: 1/1m\nRequest-rate: 10/1m\n"
-    )
-    assert robots.request_rate("a") == RequestRate(1, 60.0)
+@rows(
+    "lines, seconds",
+    [
+        ("crawl delay: 2", 2.0),
+        ("Crawl-delay: 2\nCrawl-delay: 3\nCrawl-delay: 1", 3.0),
+        ("Request-rate: 1/5\nRequest-rate: 1/1m\nRequest-rate: 10/1m\n", 60.0),
+        ("Request-rate: 2/1", 0.5),
+        ("Request-rate: 30/1m", 2.0),
+        ("Request-rate: 1/5\nCrawl-delay: 4", 5.0),
+        ("Request-rate: 1/5\nCrawl-delay: 6", 6.0),
+        ("Request-rate: 1/5 0000-0100\nRequest-rate: 1/2", 5.0),
+        ("Request-rate: 1/5 0200-0300\nVisit-time: 0400-0500", 5.0),
+        ("Crawl-delay: -1\nRequest-rate: 0/5\nRequest-rate: 5/0", 0.0),
+    ],
+)
+def test_the_politest_pace_counts(lines: str, seconds: float) -> None:
+    """RFC 9309 section 2.2.4: of all records, at any time of the day, the longest interval."""
+    body = f"User-agent: mybot\n{lines}\nDisallow:\n\nUser-agent: *\nCrawl-delay: 99\n"
+    assert RobotsTxt.parse(body).pace("mybot").interval == seconds
+
+
+@rows("key", ["Crawl-delay", "Request-rate"])
+def test_no_pace_is_out_of_range(key: str) -> None:
+    """RFC 9309 section 3: no value raises, and none is negative, endless or no number."""
+    chance = random.Random(1)
+    for _ in range(500):
+        value = "".join(chance.choices("0123456789.,eE+-/smhd nif\t%", k=chance.randint(1, 12)))
+        robots = RobotsTxt.parse(f"User-agent: *\n{key}: {value}\nDisallow: /private\n")
+        assert 0 <= robots.pace("mybot").interval <= LONGEST_DELAY, value
+        assert not robots.allowed("https://e.org/private", "mybot"), value
 
 
 @rows("wildcards", ["", "Disallow: /*x$\n"])
@@ -357,7 +368,6 @@ def test_a_verdict_shows_a_last_good_copy_and_an_override() -> None:
         ),
         (b"\x1b[31m\xff\x00", r"7 bytes, rfc9309: \x1b[31m\xff\x00"),
         (b"#" * 400_000, f"400,000 bytes, rfc9309: {'#' * 200}..."),
-        ("é".encode() * 600, f"1,200 bytes, rfc9309: {'é' * 200}..."),
     ],
 )
 def test_a_file_is_one_readable_line(body: bytes, said: str) -> None:
@@ -380,6 +390,8 @@ def test_a_file_is_one_readable_line(body: bytes, said: str) -> None:
         ("http://e.org/" + "a" * 200, "http://e.org/" + "a" * 187 + "..."),
         ("me@e.org", "me@e.org"),
         (b"\xff", r"\xff"),
+        ("\U0001f916".encode() * 200, "\U0001f916" * 200),
+        ("\U0001f916".encode() * 201, "\U0001f916" * 200 + "..."),
         (None, ""),
     ],
 )
