@@ -159,7 +159,7 @@ def _loop() -> float:
     return time.process_time() - begin
 
 
-def quickest(work: Callable[[], object], times: int = 3, enough: float = 0.0) -> float:
+def quickest(work: Callable[[], object], enough: float = 0.0, times: int = 3) -> float:
     """Seconds of the best of some attempts; none is made after one that was quick enough."""
     best = float("inf")
     for _ in range(times):
@@ -171,13 +171,18 @@ def quickest(work: Callable[[], object], times: int = 3, enough: float = 0.0) ->
     return best
 
 
+def assert_quick(work: Callable[[], object], seconds: float) -> None:
+    """It takes no longer, by the processor's time, with room for others on the machine."""
+    most = seconds * ROOM * calibration()
+    assert quickest(work, most) < most
+
+
 @timed
 @pytest.mark.parametrize("name", BODIES)
 def test_any_body_is_answered_in_time(name: str) -> None:
     """RFC 9309 section 3: parse and first verdict."""
     body = BODIES[name]()[:DEFAULT_MAX_SIZE]
-    most = PARSE_AND_FIRST * ROOM * calibration()
-    assert quickest(lambda: RobotsTxt.parse(body).allowed(URL, AGENT), enough=most) < most
+    assert_quick(lambda: RobotsTxt.parse(body).allowed(URL, AGENT), PARSE_AND_FIRST)
 
 
 @timed
@@ -189,8 +194,7 @@ def test_any_url_is_answered_in_time(name: str) -> None:
         robots.allowed(URL, AGENT)
     for url in LONG_URLS.values():
         robots.allowed(url, AGENT)
-        seconds = quickest(lambda url=url: robots.allowed(url, AGENT), times=2)  # type: ignore[misc]
-        assert seconds < VERDICT_ON_LONG_URL * ROOM * calibration()
+        assert_quick(lambda url=url: robots.allowed(url, AGENT), VERDICT_ON_LONG_URL)  # type: ignore[misc]
 
 
 BLANK_LINES = {"LF": b"\n", "CRLF": b"\r\n", "CR": b"\r", "spaces": b"  \n", "tabs": b"\t\n"}
@@ -214,8 +218,7 @@ def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) ->
         return [robots.crawl_delay(AGENT), robots.request_rate(AGENT)]
 
     assert paces() == [3.0, (1, 5.0)]
-    most = PACE * ROOM * calibration()
-    assert quickest(paces, enough=most) < most
+    assert_quick(paces, PACE)
 
 
 @pytest.mark.slow
@@ -236,18 +239,6 @@ def test_any_body_is_held_in_little_memory(name: str) -> None:
     assert held <= 15_000_000
     assert held <= 32 * max(len(body), 500)
     assert held / 4 <= robots.size
-
-
-@timed
-def test_twice_the_body_costs_about_twice() -> None:
-    """RFC 9309 section 3: nothing grows with the square of the input."""
-    for name in ("stars between letters", "1,000 agents over 1,000 rules", "comments", "NULs"):
-        whole = BODIES[name]()[:DEFAULT_MAX_SIZE]
-        times = [
-            quickest(lambda body=body: RobotsTxt.parse(body).allowed(URL, AGENT), times=5)  # type: ignore[misc]
-            for body in (whole[: len(whole) // 4], whole)
-        ]
-        assert times[1] < 16 * max(times[0], 0.0005)
 
 
 def test_crawlers_with_the_same_rules_share_them() -> None:

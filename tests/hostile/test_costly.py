@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections.abc import Callable
 from functools import cache
 
@@ -22,7 +21,7 @@ from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from scrapy_rep.robotstxt.verdict import NO_RULE_MATCHES, TOO_COSTLY
 from tests.benchmarks import inputs
 from tests.hostile.costly import AGENT, Cost, Question, cost, question
-from tests.hostile.test_budgets import calibration
+from tests.hostile.test_budgets import calibration, quickest
 from tests.rows import first, rows
 from tests.timed import timed
 
@@ -117,9 +116,9 @@ def question_of(name: str) -> Question:
 def assert_cheap(found: Cost) -> None:
     """A question about a URL costs what it may."""
     slower = max(calibration(), 1)
-    assert found.allowed < 60 * slower
-    assert found.verdict < 120 * slower
-    assert found.first < 400 * slower
+    assert found.allowed < 0.060 * slower
+    assert found.verdict < 0.120 * slower
+    assert found.first < 0.400 * slower
 
 
 SOME = ("wrong order, 8 KB", "many short pieces", "literals that begin each other", "seed 1")
@@ -133,8 +132,7 @@ SOME = ("wrong order, 8 KB", "many short pieces", "literals that begin each othe
 )
 def test_the_costliest_questions_are_answered_in_time(name: str, profile: str) -> None:
     """RFC 9309 section 3: in each profile."""
-    found, _ = cost(question_of(name), profile)
-    assert_cheap(found)
+    assert_cheap(cost(question_of(name), profile))
 
 
 @timed
@@ -145,7 +143,7 @@ def test_the_costliest_questions_are_answered_in_time(name: str, profile: str) -
 def test_a_search_finds_no_costlier_question(seeds: range) -> None:
     """RFC 9309 section 3: files and URLs that are made for each other."""
     for seed in seeds:
-        assert_cheap(cost(question(seed), "google" if seed % 4 == 0 else "rfc9309")[0])
+        assert_cheap(cost(question(seed), "google" if seed % 4 == 0 else "rfc9309"))
 
 
 @rows("profile", ["rfc9309", "google"])
@@ -228,6 +226,6 @@ def test_thousands_of_wildcards_are_explained_in_a_second(line: str) -> None:
     """RFC 9309 section 3: 24,000 rules and a URL of 8 KB, in all profiles."""
     rules = "".join(f"Disallow: {line.format(number)}\n" for number in range(24_000))
     url = "https://e.org/" + "a%2F1" * 1_600 + "7"
-    begin = time.process_time()
-    explained(f"User-agent: *\n{rules}".encode(), url, ["mybot"], "rfc9309")
-    assert time.process_time() - begin < 1.0 * max(calibration(), 1)
+    body = f"User-agent: *\n{rules}".encode()
+    taken = quickest(lambda: explained(body, url, ["mybot"], "rfc9309"), times=1)
+    assert taken < 1.0 * max(calibration(), 1)

@@ -49,9 +49,8 @@ def test_the_neighbour_in_order_is_not_the_only_prefix() -> None:
     """RFC 9309 section 2.2.2: ``/a`` matches ``/abz`` although ``/ab/c`` sorts between them."""
     assert not allowed("Disallow: /a\nDisallow: /ab/c", "/abz")
     others = "\n".join(f"Disallow: /x{number}" for number in range(100))
-    robots = RobotsTxt.parse(
-        f"User-agent: *\nDisallow: /a\nDisallow: /ab/c\nDisallow: /ab/d/e\n{others}".encode()
-    )
+    few = "User-agent: *\nDisallow: /a\nDisallow: /ab/c\nDisallow: /ab/d/e\n"
+    robots = RobotsTxt.parse(few + others)
     for _ in range(100):
         assert not robots.allowed("https://e.org/abz", "mybot")
         assert not robots.allowed("https://e.org/ab/d/", "mybot")

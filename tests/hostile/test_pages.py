@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.directives import read
 from scrapy_rep.pages.links import urls_not_to_follow
 from scrapy_rep.robotstxt.profiles import PROFILES
-from tests.hostile.test_budgets import calibration
+from tests.hostile.test_budgets import calibration, quickest
 from tests.pages.cases import response
 from tests.rows import first, rows
 from tests.timed import timed
@@ -111,16 +109,6 @@ HEADERS = {
 }
 
 
-def seconds(action: Callable[[], object]) -> float:
-    """The least that it takes, of three."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        action()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def in_a_crawl(page: Response, profile: str = "rfc9309") -> PageDirectives:
     """What the spider middleware reads."""
     return read(page_source(page), ("mybot",), PROFILES[profile])
@@ -137,7 +125,7 @@ def test_no_page_takes_long(page: tuple[str, str]) -> None:
     """Whatever its author did; what it says before that is read."""
     start, rest = page
     given = response(start + rest)
-    assert seconds(lambda: in_a_crawl(given)) < most()
+    assert quickest(lambda: in_a_crawl(given)) < most()
     if start == META:
         assert in_a_crawl(given).restrictions == {"nofollow"}
 
@@ -147,7 +135,7 @@ def test_no_page_takes_long(page: tuple[str, str]) -> None:
 def test_no_xhtml_takes_long(page: str) -> None:
     """Entities are not expanded, and no file is read."""
     given = response(page, XHTML)
-    assert seconds(lambda: in_a_crawl(given)) < most()
+    assert quickest(lambda: in_a_crawl(given)) < most()
     assert "root:" not in str(page_directives(given).statements)
 
 
@@ -156,7 +144,7 @@ def test_no_xhtml_takes_long(page: str) -> None:
 def test_no_header_takes_long(lines: list[tuple[str, str]]) -> None:
     """At most 8 KB of a field are read."""
     given = response("", lines)
-    assert seconds(lambda: in_a_crawl(given)) < most()
+    assert quickest(lambda: in_a_crawl(given)) < most()
 
 
 @timed
@@ -176,7 +164,7 @@ def test_no_page_of_links_takes_long(page: str) -> None:
     """`REP_LINK_NOFOLLOW` reads the whole page: four times the bound."""
     markup = page_source(response(page)).markup
     assert markup is not None
-    assert seconds(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
+    assert quickest(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
 
 
 @pytest.mark.parametrize("profile", first(1, PROFILES))

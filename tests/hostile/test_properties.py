@@ -54,37 +54,6 @@ def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None
     assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
 
 
-@settings(max_examples=15)
-@given(st.lists(rule_lines, min_size=30, max_size=90), st.lists(paths, min_size=1, max_size=12))
-def test_rules_that_are_often_asked_agree_with_a_slow_matcher(
-    rules: list[str], asked: list[str]
-) -> None:
-    """RFC 9309 section 2.2.2: how often a robots.txt is asked does not change what it says."""
-    body = body_of(rules)
-    robots = RobotsTxt.parse(body)
-    for _ in range(40):
-        robots.allowed("https://e.org/", AGENT)
-        robots.allowed("https://e.org/a", AGENT)
-    for path in asked:
-        expected = oracle.allowed(body, AGENT, path.encode())
-        assert robots.allowed(f"https://e.org{path}", AGENT) is expected
-        assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
-
-
-@quick
-@given(st.lists(rule_lines, min_size=1, max_size=8), paths, st.randoms(use_true_random=False))
-def test_a_verdict_does_not_depend_on_the_order_of_rules(
-    rules: list[str], path: str, rnd: random.Random
-) -> None:
-    """RFC 9309 section 2.2.2: the most specific match counts, wherever it stands."""
-    robots = RobotsTxt.parse(body_of(rules))
-    shuffled = rules[:]
-    rnd.shuffle(shuffled)
-    again = RobotsTxt.parse(body_of(shuffled))
-    url = f"https://e.org{path}"
-    assert robots.allowed(url, AGENT) is again.allowed(url, AGENT)
-
-
 def rewritten(body: bytes, rnd: random.Random) -> bytes:
     """A body with other line ends, comments, blank lines, spaces and cases of keys."""
     lines = []
@@ -155,21 +124,3 @@ def test_nothing_is_ever_raised(
     assert isinstance(robots.sitemaps, tuple)
     assert robots.host is None or robots.host
     assert robots.size > 0
-
-
-@quick
-@given(
-    st.lists(rooted | patterns, max_size=5),
-    paths | st.just("/ro%62ots.txt") | st.just("/x/../robots.txt"),
-)
-def test_a_verdict_is_the_same_with_and_without_an_allow_rule(rules: list[str], path: str) -> None:
-    """Where there are only disallow rules, what is allowed is matched by none, and told at once."""
-    body = body_of([f"Disallow: {rule}" for rule in rules])
-    at_once, compared = RobotsTxt.parse(body), RobotsTxt.parse(body + b"\nAllow: /no-such-place")
-    for url in (
-        f"https://e.org{path}",
-        f"https://e.org{path}/robots.txt",
-        "https://e.org/robots.txt",
-    ):
-        assert at_once.verdict(url, AGENT) == compared.verdict(url, AGENT)
-        assert at_once.verdict(url, [AGENT]) == compared.verdict(url, AGENT)
