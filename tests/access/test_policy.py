@@ -8,13 +8,11 @@ import pytest
 from scrapy_rep.access.entry import Answer, Entry, Failure, merge
 from scrapy_rep.access.outcome import (
     Cause,
-    Meaning,
     NotModified,
     Outcome,
     Success,
     Unavailable,
     Unreachable,
-    meaning_of,
 )
 from scrapy_rep.access.policy import (
     DECISIONS,
@@ -330,39 +328,6 @@ def test_a_short_life_has_no_refresh_within_a_minute() -> None:
         entry = learn(None, replace(RULES, lifetime=life), NOW, POLICY)
         answer = answer_of(entry)
         assert NOW + 60 <= refresh_at(answer, POLICY) <= expires_at(answer, POLICY)
-
-
-@rows("status", range(100, 600))
-def test_every_status_on_every_entry_decides_as_the_tables_say(status: int) -> None:
-    """RFC 9309 section 2.3.1: {no entry, fresh, stale good copy} x both REP_ACCESS_DENIED."""
-    for denied in ("allow", "disallow"):
-        policy = replace(POLICY, access_denied=denied)
-        fresh = learn(None, RULES, NOW, policy)
-        for entry, now in ((None, NOW), (fresh, NOW + 1), (fresh, NOW + 2 * DAY)):
-            after = learn(entry, _outcome(status), now, policy)
-            assert decide(after, now, policy).decision is _expected(status, entry, denied)
-
-
-def _outcome(status: int) -> Outcome:
-    """Return what a fetch that ends with ``status``, past its redirects, comes to."""
-    meaning = meaning_of(status)
-    if meaning is Meaning.SUCCESS:
-        return replace(RULES, status=status)
-    if meaning is Meaning.NOT_MODIFIED:
-        return NotModified()
-    if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
-        return Unavailable(status, redirects=("https://e.org/",) * POLICY.max_redirects)
-    return Unreachable(Cause.STATUS, status)
-
-
-def _expected(status: int, entry: Entry | None, denied: str) -> Decision:
-    if 200 <= status <= 299 and status != 206:
-        return Decision.FOLLOW
-    if status in (401, 402, 403) and denied == "disallow":
-        return Decision.DISALLOW_ALL
-    if status in (301, 302, 303, 307, 308) or (400 <= status <= 499 and status != 429):
-        return Decision.ALLOW_ALL
-    return Decision.DISALLOW_ALL if entry is None else Decision.FOLLOW
 
 
 def _walk(rng: random.Random, steps: int) -> None:

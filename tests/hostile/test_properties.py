@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from tests.benchmarks import inputs
 from tests.hostile import oracle
-from tests.rows import rows
 
 AGENT = "mybot"
 
@@ -52,40 +48,6 @@ def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None
     expected = oracle.allowed(body, AGENT, path.encode())
     assert robots.allowed(f"https://e.org{path}", AGENT) is expected
     assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
-
-
-def rewritten(body: bytes, rnd: random.Random) -> bytes:
-    """A body with other line ends, comments, blank lines, spaces and cases of keys."""
-    lines = []
-    for line in body.replace(b"\r\n", b"\n").split(b"\n"):
-        key, colon, value = line.partition(b":")
-        if colon and not line.startswith(b"#"):
-            letters = [rnd.choice((letter.upper(), letter.lower())) for letter in key.decode()]
-            space = rnd.choice((b"", b" ", b"\t", b"  "))
-            comment = rnd.choice((b"", b"", b" # comment: disallow: /"))
-            parts = (b"", "".join(letters).encode(), b":", value.strip(), comment)
-            lines.append(space.join(parts))
-        else:
-            lines.append(line)
-        if rnd.random() < 0.3:
-            lines.append(rnd.choice((b"", b" ", b"# user-agent: x", b"\t# x")))
-    ends = rnd.choice(((b"\n",), (b"\r",), (b"\r\n",), (b"\n", b"\r", b"\r\n")))
-    return b"".join(line + rnd.choice(ends) for line in lines)
-
-
-@rows("seed", range(40))
-def test_legal_changes_of_the_text_change_no_verdict(seed: int) -> None:
-    """RFC 9309 section 2.2: line ends, comments, blank lines and the case of keys say nothing."""
-    rnd = random.Random(seed)
-    body = inputs.file(rnd, rnd.randrange(1, 60)).removeprefix(b"\xef\xbb\xbf")
-    robots = RobotsTxt.parse(body)
-    again = RobotsTxt.parse(rewritten(body, rnd))
-    for url in inputs.urls(rnd, body, 40):
-        for agent in (AGENT, "Googlebot", "MJ12bot"):
-            one, other = robots.verdict(url, agent), again.verdict(url, agent)
-            assert one.allowed is other.allowed
-            assert one.group == other.group
-            assert again.allowed(url, agent) is one.allowed
 
 
 anything = st.text(alphabet=st.characters(exclude_categories=()), max_size=40)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 from scrapy_rep.robotstxt.normal_form import as_written, form_of, readings, within_escapes
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -63,13 +61,6 @@ def test_the_rule_with_more_octets_as_written_wins(longer: str, shorter: str, pa
     """RFC 9309 section 2.2.2: the most specific match is the one that has the most octets."""
     assert answers(f"Disallow: {longer}\nAllow: {shorter}", path) == {False}
     assert answers(f"Allow: {longer}\nDisallow: {shorter}", path) == {True}
-
-
-@rows("pair", [("/~a", "/%7ea"), ("/a b", "/a%20b"), ("/é", "/%C3%a9")])
-def test_two_spellings_of_the_same_octets_are_a_tie(pair: tuple[str, str]) -> None:
-    """RFC 9309 section 2.2.2: of equivalent rules allow is used."""
-    for one, other in product(pair, repeat=2):
-        assert answers(f"Disallow: {one}\nAllow: {other}", pair[0]) == {True}
 
 
 WITHIN = [

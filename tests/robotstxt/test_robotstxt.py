@@ -194,22 +194,6 @@ def test_no_pace_is_out_of_range(key: str) -> None:
         assert not robots.allowed("https://e.org/private", "mybot"), value
 
 
-@rows("wildcards", ["", "Disallow: /*x$\n"])
-@rows("more", [0, 50])
-def test_a_fragment_is_no_part_of_what_is_matched(wildcards: str, more: int) -> None:
-    """RFC 9309 section 2.2.2: path and query are matched; a fragment is neither."""
-    others = "".join(f"Disallow: /{number}/\n" for number in range(more))
-    body = f"User-agent: *\nDisallow: /a\nAllow: /a$\nAllow: /ab$\n{wildcards}{others}"
-    robots = RobotsTxt.parse(body.encode())
-    for _ in range(20):
-        assert robots.allowed("https://e.org/a#b", "mybot")
-        assert robots.allowed("https://e.org/ab#", "mybot")
-        assert not robots.allowed("https://e.org/ac#b$", "mybot")
-        assert robots.allowed("https://e.org/b#/a", "mybot")
-        assert robots.allowed("https://e.org/c#x", "mybot")
-        assert robots.allowed("https://e.org/cx#c", "mybot") is not wildcards.endswith("\n")
-
-
 def test_of_equal_rules_the_first_in_the_file_is_named() -> None:
     """RFC 9309 section 2.2.2: they decide alike; which is named depends on nothing but the file."""
     ties = "Disallow: /*ab\nDisallow: /*cd\nDisallow: /*ef\n"
