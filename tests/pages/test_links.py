@@ -11,22 +11,9 @@ from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from tests.rows import rows
 
 REFERENCES = [
-    "/x",
-    " /a b ",
-    "/x\ny\tz",
-    "/é?q=é",
-    "/é?q=é#é",
-    "?q=1&amp;é=2",
-    "../../x/./y/../z",
-    "/%7ex?%e9=%2F",
-    "\\x\\y",
-    "//other.example/x?é",
-    "/x|y[1]{2}",
-    "/x?a=+&b=%20&a=1",
-    "HTTPS://E.ORG:443/x",
-    "https://bücher.example/x",
-    "",
-    "#a",
+    *("/x", " /a b ", "/x\ny\tz", "/é?q=é", "/é?q=é#é", "?q=1&amp;é=2", "../../x/./y/../z"),
+    *("/%7ex?%e9=%2F", "\\x\\y", "//other.example/x?é", "/x|y[1]{2}", "/x?a=+&b=%20&a=1"),
+    *("HTTPS://E.ORG:443/x", "https://bücher.example/x", "", "#a"),
 ]
 
 

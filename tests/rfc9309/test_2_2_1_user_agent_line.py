@@ -33,22 +33,10 @@ def test_a_part_of_a_token_is_another_token(line: str, crawler: str) -> None:
     assert robots.allowed("https://e.org/", crawler)
 
 
-@rows(
-    "value",
-    [
-        "mybot/1.0",
-        "mybot bar",
-        "mybot, other",
-        "mybot*",
-        "mybot;",
-        "mybot (x)",
-        "mybot\t/",
-        "mybot.x",
-    ],
-)
-def test_a_token_ends_before_the_first_character_that_no_token_holds(value: str) -> None:
+@rows("rest", ["/1.0", " bar", ", other", "*", ";", " (x)", "\t/", ".x"])
+def test_a_token_ends_before_the_first_character_that_no_token_holds(rest: str) -> None:
     """RFC 9309 section 2.2.1: the token MUST contain only letters, ``_`` and ``-``."""
-    robots = RobotsTxt.parse(f"user-agent: {value}\ndisallow: /\n".encode())
+    robots = RobotsTxt.parse(f"user-agent: mybot{rest}\ndisallow: /\n".encode())
     assert not robots.allowed("https://e.org/", "mybot")
     assert robots.allowed("https://e.org/", "other")
 

@@ -49,53 +49,47 @@ def allowed(body: bytes, path: str, agent: str, profile: str) -> bool:
 
 @rows("profile", DOCUMENTS)
 @rows(
-    "body, agent, path, expected",
+    "body, agent, free, closed",
     [
-        (EXAMPLE_1994_1, "anybot", "/", True),
-        (EXAMPLE_1994_1, "anybot", "/cyberworld/map/index.html", False),
-        (EXAMPLE_1994_1, "anybot", "/cyberworld/map", True),
-        (EXAMPLE_1994_1, "anybot", "/tmp/xxx", False),
-        (EXAMPLE_1994_1, "anybot", "/foo.html", False),
-        (EXAMPLE_1994_1, "anybot", "/foo.htm", True),
-        (EXAMPLE_1994_2, "anybot", "/cyberworld/map/x", False),
-        (EXAMPLE_1994_2, "CyberMapper", "/cyberworld/map/x", True),
-        (EXAMPLE_1994_2, "anybot", "/x", True),
-        (EXAMPLE_1994_3, "anybot", "/", False),
-        (b"", "anybot", "/", True),
+        (
+            EXAMPLE_1994_1,
+            "anybot",
+            ["/", "/cyberworld/map", "/foo.htm"],
+            ["/cyberworld/map/index.html", "/tmp/xxx", "/foo.html"],
+        ),
+        (EXAMPLE_1994_2, "anybot", ["/x"], ["/cyberworld/map/x"]),
+        (EXAMPLE_1994_2, "CyberMapper", ["/cyberworld/map/x"], []),
+        (EXAMPLE_1994_3, "anybot", [], ["/"]),
+        (b"", "anybot", ["/"], []),
     ],
 )
-def test_examples_of_1994(profile: str, body: bytes, agent: str, path: str, expected: bool) -> None:
+def test_examples_of_1994(
+    profile: str, body: bytes, agent: str, free: list[str], closed: list[str]
+) -> None:
     """1994, Examples, and an empty file, which is as if it was not present; in all documents."""
-    assert allowed(body, path, agent, profile) is expected
+    for path in [*free, *closed]:
+        assert allowed(body, path, agent, profile) is (path in free), path
 
 
 @rows(
-    "pattern, path, expected",
+    "pattern, free, closed",
     [
-        ("/help", "/help.html", False),
-        ("/help", "/help/index.html", False),
-        ("/help/", "/help/index.html", False),
-        ("/help/", "/help.html", True),
-        ("/a*c", "/abc", True),
-        ("/a*c", "/a*c", False),
-        ("/abc$", "/abc", True),
-        ("/cgi?q", "/cgi?q=1", False),
+        ("/help", [], ["/help.html", "/help/index.html"]),
+        ("/help/", ["/help.html"], ["/help/index.html"]),
+        ("/a*c", ["/abc"], ["/a*c"]),
+        ("/abc$", ["/abc"], []),
+        ("/cgi?q", [], ["/cgi?q=1"]),
     ],
 )
-def test_1994_matches_the_begin_of_a_url(pattern: str, path: str, expected: bool) -> None:
+def test_1994_matches_the_begin_of_a_url(pattern: str, free: list[str], closed: list[str]) -> None:
     """1994, Disallow: any URL that starts with this value; not a regular expression."""
     body = f"User-agent: *\nDisallow: {pattern}\n".encode()
-    assert allowed(body, path, "anybot", "1994") is expected
+    for path in [*free, *closed]:
+        assert allowed(body, path, "anybot", "1994") is (path in free), path
 
 
 LINES = ["", "no colon", ": no key", "two words: a", "# comment: a", "é: a"]
-EXTENSIONS = [
-    "Crawl-delay: 5",
-    "Sitemap: https://e.org/s.xml",
-    "Host: e.org",
-    "X-Y.z_1: a b",
-    "noindex:",
-]
+EXTENSIONS = ["Crawl-delay: 5", "Sitemap: https://e.org/s.xml", "Host: e.org", "Xy.z_1: a b", "a:"]
 
 
 @rows(
@@ -123,31 +117,24 @@ def test_a_record_needs_a_rule(profile: str, lines: list[str], is_a_rule: bool) 
 
 
 TABLE_1996 = [
-    ("/tmp", "/tmp", True),
-    ("/tmp", "/tmp.html", True),
-    ("/tmp", "/tmp/a.html", True),
-    ("/tmp/", "/tmp", False),
-    ("/tmp/", "/tmp/", True),
-    ("/tmp/", "/tmp/a.html", True),
-    ("/a%3cd.html", "/a%3cd.html", True),
-    ("/a%3Cd.html", "/a%3cd.html", True),
-    ("/a%3cd.html", "/a%3Cd.html", True),
-    ("/a%3Cd.html", "/a%3Cd.html", True),
-    ("/a%2fb.html", "/a%2fb.html", True),
-    ("/a%2fb.html", "/a/b.html", False),
-    ("/a/b.html", "/a%2fb.html", False),
-    ("/a/b.html", "/a/b.html", True),
-    ("/%7ejoe/index.html", "/~joe/index.html", True),
-    ("/~joe/index.html", "/%7Ejoe/index.html", True),
+    ("/tmp", ["/tmp", "/tmp.html", "/tmp/a.html"], []),
+    ("/tmp/", ["/tmp/", "/tmp/a.html"], ["/tmp"]),
+    ("/a%3cd.html", ["/a%3cd.html", "/a%3Cd.html"], []),
+    ("/a%3Cd.html", ["/a%3cd.html", "/a%3Cd.html"], []),
+    ("/a%2fb.html", ["/a%2fb.html"], ["/a/b.html"]),
+    ("/a/b.html", ["/a/b.html"], ["/a%2fb.html"]),
+    ("/%7ejoe/index.html", ["/~joe/index.html"], []),
+    ("/~joe/index.html", ["/%7Ejoe/index.html"], []),
 ]
 
 
 @rows("profile", ["1996", "1994", "kollar", "rfc9309"])
-@rows("record, path, expected", TABLE_1996)
-def test_table_of_1996(profile: str, record: str, path: str, expected: bool) -> None:
+@rows("record, matching, others", TABLE_1996)
+def test_table_of_1996(profile: str, record: str, matching: list[str], others: list[str]) -> None:
     """1996 section 3.2.2: which record paths match which URL paths."""
     body = f"User-agent: *\nDisallow: {record}\n".encode()
-    assert allowed(body, path, "anybot", profile) is not expected
+    for path in [*matching, *others]:
+        assert allowed(body, path, "anybot", profile) is (path in others), path
 
 
 @rows("octet", "?&=+,;!'()%#*$")
@@ -245,27 +232,28 @@ Disallow: #This could be habit forming!
 
 
 @rows(
-    "body, path, agent, expected",
+    "body, agent, free, closed",
     [
-        (KOLLAR_1, "/", "anybot", False),
-        (KOLLAR_1, "/", "Lycos", True),
-        (KOLLAR_1, "/x", "Lycos_Spider_(Rex)/1.0 libwww/3.1", True),
-        (KOLLAR_1, "/cgi-bin/x", "Lycos", False),
-        (KOLLAR_1, "/tmp/x", "Lycos_Spider_(Rex)/1.0 libwww/3.1", False),
-        (KOLLAR_2, "/tmp/", "Copernicus", True),
-        (KOLLAR_2, "/tmp/", "Fred", True),
-        (KOLLAR_2, "/tmp/", "anybot", False),
-        (KOLLAR_2, "/tea-time/", "Rex", False),
-        (KOLLAR_2, "/top-cat.txt", "Lycos_Spider_(Rex)/1.0", False),
-        (KOLLAR_2, "/x", "anybot", True),
-        (KOLLAR_3, "/spiders/not/here/", "anybot", False),
-        (KOLLAR_3, "/spiders/not/here/yes/even/me.html", "anybot", False),
-        (KOLLAR_3, "/spiders/not/her", "anybot", True),
+        (KOLLAR_1, "anybot", [], ["/"]),
+        (KOLLAR_1, "Lycos", ["/"], ["/cgi-bin/x"]),
+        (KOLLAR_1, "Lycos_Spider_(Rex)/1.0 libwww/3.1", ["/x"], ["/tmp/x"]),
+        (KOLLAR_2, "Copernicus", ["/tmp/"], []),
+        (KOLLAR_2, "Fred", ["/tmp/"], []),
+        (KOLLAR_2, "anybot", ["/x"], ["/tmp/"]),
+        (KOLLAR_2, "Rex", [], ["/tea-time/"]),
+        (KOLLAR_2, "Lycos_Spider_(Rex)/1.0", [], ["/top-cat.txt"]),
+        (
+            KOLLAR_3,
+            "anybot",
+            ["/spiders/not/her"],
+            ["/spiders/not/here/", "/spiders/not/here/yes/even/me.html"],
+        ),
     ],
 )
-def test_examples_of_kollar(body: bytes, path: str, agent: str, expected: bool) -> None:
+def test_examples_of_kollar(body: bytes, agent: str, free: list[str], closed: list[str]) -> None:
     """Kollar: several paths or names on a line, ``*`` beside a name, and empty Disallow lines."""
-    assert allowed(body, path, agent, "kollar") is expected
+    for path in [*free, *closed]:
+        assert allowed(body, path, agent, "kollar") is (path in free), path
 
 
 def test_kollar_splits_only_what_is_a_list() -> None:
