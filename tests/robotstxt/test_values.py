@@ -8,7 +8,6 @@ import gc
 import pickle
 import random
 import sys
-import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from scrapy_rep.robotstxt.pace import Pace
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
-from tests.hostile.test_budgets import BODIES
+from tests.hostile.test_budgets import BODIES, held_by
 from tests.rows import first, rows
 
 pytestmark = pytest.mark.usefixtures("others_set_aside")
@@ -216,19 +215,17 @@ def assert_size_is_the_truth(
 
     Other threads of the test run allocate memory too, so the least of three measurements counts.
     """
-    warm = RobotsTxt.parse(body)
-    work(warm)
-    del warm
+
+    def asked() -> RobotsTxt:
+        robots = RobotsTxt.parse(bytes(bytearray(body)))
+        work(robots)
+        return robots
+
+    asked()
     held = []
     for _ in range(3):
-        gc.collect()
-        tracemalloc.start()
-        mine = bytes(bytearray(body))
-        robots = RobotsTxt.parse(mine)
-        work(robots)
-        gc.collect()
-        held.append(tracemalloc.get_traced_memory()[0])
-        tracemalloc.stop()
+        octets, robots = held_by(asked)
+        held.append(octets)
         said = robots.size
         if min(held) / factor - slack <= said <= min(held) * factor + slack:
             return
