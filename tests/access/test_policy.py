@@ -8,13 +8,11 @@ import pytest
 from scrapy_rep.access.entry import Answer, Entry, Failure, merge
 from scrapy_rep.access.outcome import (
     Cause,
-    Meaning,
     NotModified,
     Outcome,
     Success,
     Unavailable,
     Unreachable,
-    meaning_of,
 )
 from scrapy_rep.access.policy import (
     DECISIONS,
@@ -101,8 +99,8 @@ def test_octets_are_given_while_they_are_followed(
     assert (found.body, found.until) == (body, until)
 
 
-@pytest.mark.parametrize(
-    ("stale", "decision", "until"),
+@rows(
+    "stale, decision, until",
     [(DAY, Decision.FOLLOW, 65), (30.0, Decision.FOLLOW, 30), (5.0, Decision.DISALLOW_ALL, 65)],
 )
 def test_a_decision_about_a_failing_site_holds_until_the_attempt_or_the_end_of_its_copy(
@@ -180,18 +178,14 @@ def test_the_back_off_doubles_up_to_the_longest() -> None:
     assert delays[-1] == 3600
 
 
-@pytest.mark.parametrize(
-    ("asked", "waits"), [(None, 60), (5, 60), (600, 600), (DAY, DAY), (10 * DAY, DAY), (0, 60)]
-)
+@rows("asked, waits", [(None, 60), (5, 60), (600, 600), (DAY, DAY), (10 * DAY, DAY), (0, 60)])
 def test_retry_after_is_honoured_up_to_a_day(asked: float | None, waits: float) -> None:
     """RFC 9110 section 10.2.3; never sooner than the back-off, never later than 24 h."""
     entry = learn(None, Unreachable(Cause.STATUS, 429, retry_after=asked), NOW, POLICY)
     assert due(entry) - NOW == waits
 
 
-@pytest.mark.parametrize(
-    ("said", "life"), [(None, DAY), (0.0, 60), (59.0, 60), (3600.0, 3600), (7 * DAY, DAY)]
-)
+@rows("said, life", [(None, DAY), (0.0, 60), (59.0, 60), (3600.0, 3600), (7 * DAY, DAY)])
 def test_a_response_may_shorten_its_life_never_lengthen_it(said: float | None, life: float) -> None:
     """RFC 9309 section 2.4: cache control may be used, but no more than 24 hours."""
     for outcome in (replace(RULES, lifetime=said), Unavailable(404, lifetime=said)):
@@ -209,7 +203,7 @@ def test_not_modified_renews_the_same_copy() -> None:
     assert decide(renewed, NOW + 3 * DAY, POLICY).decision is Decision.WAIT
 
 
-@pytest.mark.parametrize("before", [None, Unavailable(404), DOWN])
+@rows("before", [None, Unavailable(404), DOWN])
 def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> None:
     """RFC 9309 section 2.3.1.4: an answer to a question that was not asked decides nothing."""
     entry = None if before is None else learn(None, before, NOW, POLICY)
@@ -218,7 +212,7 @@ def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> N
     assert failure_of(after).cause == "status 304"
 
 
-@pytest.mark.parametrize("outcome", [RULES, Unavailable(404), DOWN])
+@rows("outcome", [RULES, Unavailable(404), DOWN])
 def test_an_entry_from_the_future_decides_nothing(outcome: Outcome) -> None:
     """RFC 9309 section 2.4: after a clock step no one knows how old it is."""
     entry = learn(None, outcome, NOW, POLICY)
@@ -309,7 +303,7 @@ def test_failures_of_the_crawler_do_not_lengthen_the_back_off_of_a_server() -> N
     assert due(learn(entry, replace(DOWN, ours=True), NOW, POLICY)) - NOW == 2
 
 
-@pytest.mark.parametrize("status", [401, 402, 403])
+@rows("status", [401, 402, 403])
 def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> None:
     """RFC 9309 section 2.3.1.3: what one crawler is refused may be served to another one."""
     rules = learn(None, RULES, NOW, POLICY)
@@ -334,39 +328,6 @@ def test_a_short_life_has_no_refresh_within_a_minute() -> None:
         entry = learn(None, replace(RULES, lifetime=life), NOW, POLICY)
         answer = answer_of(entry)
         assert NOW + 60 <= refresh_at(answer, POLICY) <= expires_at(answer, POLICY)
-
-
-@rows("status", range(100, 600))
-def test_every_status_on_every_entry_decides_as_the_tables_say(status: int) -> None:
-    """RFC 9309 section 2.3.1: {no entry, fresh, stale good copy} x both REP_ACCESS_DENIED."""
-    for denied in ("allow", "disallow"):
-        policy = replace(POLICY, access_denied=denied)
-        fresh = learn(None, RULES, NOW, policy)
-        for entry, now in ((None, NOW), (fresh, NOW + 1), (fresh, NOW + 2 * DAY)):
-            after = learn(entry, _outcome(status), now, policy)
-            assert decide(after, now, policy).decision is _expected(status, entry, denied)
-
-
-def _outcome(status: int) -> Outcome:
-    """Return what a fetch that ends with ``status``, past its redirects, comes to."""
-    meaning = meaning_of(status)
-    if meaning is Meaning.SUCCESS:
-        return replace(RULES, status=status)
-    if meaning is Meaning.NOT_MODIFIED:
-        return NotModified()
-    if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
-        return Unavailable(status, redirects=("https://e.org/",) * POLICY.max_redirects)
-    return Unreachable(Cause.STATUS, status)
-
-
-def _expected(status: int, entry: Entry | None, denied: str) -> Decision:
-    if 200 <= status <= 299 and status != 206:
-        return Decision.FOLLOW
-    if status in (401, 402, 403) and denied == "disallow":
-        return Decision.DISALLOW_ALL
-    if status in (301, 302, 303, 307, 308) or (400 <= status <= 499 and status != 429):
-        return Decision.ALLOW_ALL
-    return Decision.DISALLOW_ALL if entry is None else Decision.FOLLOW
 
 
 def _walk(rng: random.Random, steps: int) -> None:

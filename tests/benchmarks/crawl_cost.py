@@ -2,16 +2,13 @@
 
 ``python -m tests.benchmarks.crawl_cost [rounds]`` starts an nginx of its own on loopback (Debian:
 nginx-light) and crawls 3,000 pages of one authority, and one page of each of 2,000. Each crawl is
-a process of its own, the kinds take turns, and medians are printed; then, from one more crawl of
-each kind under a profiler, the packages in which the time goes.
+a process of its own, the kinds take turns, and medians are printed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import cProfile
 import json
-import pstats
 import random
 import resource
 import shutil
@@ -21,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +26,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
 
 from tests.benchmarks.inputs import rules
+from tests.benchmarks.running import argument, in_a_process
 
 ROUNDS = 5
 WORKLOADS = {"1 authority x 3,000 pages": (1, 3_000), "2,000 authorities x 1 page": (2_000, 1)}
@@ -92,26 +89,22 @@ class CostSpider(Spider):
 
 
 def crawl(job: dict[str, Any]) -> dict[str, Any]:
-    """One crawl in this process: seconds of CPU and of the clock, and pages."""
+    """One crawl in this process: seconds of CPU, and pages."""
     process = AsyncCrawlerProcess({**SETTINGS, **KINDS[job["kind"]]})
     crawler = process.create_crawler(CostSpider)
     figures: dict[str, Any] = {}
 
     def opened() -> None:
-        figures.update(cpu=_cpu(), wall=time.perf_counter())
+        figures["cpu"] = -_cpu()
 
     def closed() -> None:
-        figures.update(cpu=_cpu() - figures["cpu"], wall=time.perf_counter() - figures["wall"])
+        figures["cpu"] += _cpu()
 
     crawler.signals.connect(opened, signal=signals.spider_opened)
     crawler.signals.connect(closed, signal=signals.spider_closed)
     process.crawl(crawler, **job["arguments"])
-    profile = cProfile.Profile(time.process_time)
-    with profile if job["profile"] else contextlib.nullcontext():
-        process.start()
+    process.start()
     figures["pages"] = crawler.spider.pages  # type: ignore[union-attr]
-    if job["profile"]:
-        figures["packages"] = dict(_by_package(profile))
     return figures
 
 
@@ -120,26 +113,13 @@ def _cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _by_package(profile: cProfile.Profile) -> Counter[str]:
-    """Return the seconds spent in the lines of each package."""
-    spent: Counter[str] = Counter()
-    for (file, _, _), (_, _, own, _, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
-        parts = Path(file).parts
-        known = [p for p in ("scrapy_rep", "scrapy", "twisted", "protego", "asyncio") if p in parts]
-        spent[known[0] if known else "other"] += own
-    return spent
-
-
-def measure(kind: str, port: int, workload: str, *, profile: bool = False) -> dict[str, Any]:
-    """One crawl in a process of its own."""
+def measure(kind: str, port: int, workload: str) -> float:
+    """Microseconds of CPU per page of a crawl in a process of its own."""
     authorities, pages = WORKLOADS[workload]
     arguments = {"port": port, "authorities": authorities, "pages": pages}
-    job = json.dumps({"kind": kind, "arguments": arguments, "profile": profile})
-    command = [sys.executable, "-m", "tests.benchmarks.crawl_cost", job]
-    child = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, Any] = json.loads(child.stdout)
+    figures = in_a_process("crawl_cost", json.dumps({"kind": kind, "arguments": arguments}))
     assert figures["pages"] == authorities * pages, figures
-    return figures
+    return float(figures["cpu"]) / figures["pages"] * 1e6
 
 
 @contextlib.contextmanager
@@ -173,11 +153,8 @@ def _wait_for(port: int) -> None:
 
 def compare(port: int, workload: str, rounds: int) -> None:
     """The table of one workload."""
-    taken: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
-    for _ in range(rounds):
-        for kind, figures in taken.items():
-            figures.append(measure(kind, port, workload))
-    cpu = {kind: [f["cpu"] / f["pages"] * 1e6 for f in all_] for kind, all_ in taken.items()}
+    taken = [[measure(kind, port, workload) for kind in KINDS] for _ in range(rounds)]
+    cpu = dict(zip(KINDS, zip(*taken, strict=True), strict=True))
     base = statistics.median(cpu["off"])
     print(f"\n{workload}, CPU in microseconds per page, {rounds} interleaved rounds")
     print(f"{'':10}{'median':>10}{'least':>10}{'most':>10}{'extra':>10}{'of off':>10}")
@@ -187,35 +164,17 @@ def compare(port: int, workload: str, rounds: int) -> None:
             f"{kind:10}{middle:10.0f}{min(values):10.0f}{max(values):10.0f}"
             f"{middle - base:+10.0f}{middle / base:9.2f}x"
         )
-    paired = [
-        (ours - off) / (builtin - off)
-        for off, builtin, ours in zip(cpu["off"], cpu["built-in"], cpu["ours"], strict=True)
-        if builtin > off
-    ]
-    if paired:
-        print(f"ours / built-in, what they add to off: {statistics.median(paired):.2f}")
 
 
-def where(port: int, workload: str) -> None:
-    """The packages in which the time goes."""
-    print(f"\n{workload}, where the time goes (milliseconds of CPU under a profiler)")
-    spent = {kind: measure(kind, port, workload, profile=True)["packages"] for kind in KINDS}
-    names = sorted({name for packages in spent.values() for name in packages})
-    print(f"{'':10}" + "".join(f"{name:>12}" for name in names))
-    for kind, packages in spent.items():
-        print(f"{kind:10}" + "".join(f"{packages.get(n, 0) * 1e3:12.0f}" for n in names))
-
-
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """A job of one crawl, or all of them."""
-    if arguments and arguments[0].startswith("{"):
-        print(json.dumps(crawl(json.loads(arguments[0]))))
+    if sys.argv[1:] and sys.argv[1].startswith("{"):
+        print(json.dumps(crawl(json.loads(sys.argv[1]))))
         return
     with nginx() as port:
         for workload in WORKLOADS:
-            compare(port, workload, int(arguments[0]) if arguments else ROUNDS)
-            where(port, workload)
+            compare(port, workload, argument(ROUNDS))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

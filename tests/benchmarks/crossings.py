@@ -10,7 +10,6 @@ pages and preferences, as is the default.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from types import FrameType
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
+from tests.benchmarks.running import in_a_process
 from tests.site import Site
 
 SETTINGS: dict[str, Any] = {
@@ -105,12 +105,8 @@ def crawl(kind: str) -> list[Way]:
 
 def measure(kind: str) -> list[Way]:
     """The shorter of two such crawls, each in its own process: a timer may go off in one."""
-    command = [sys.executable, "-m", "tests.benchmarks.crossings", kind]
-    crawls = []
-    for _ in range(2):
-        child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
-        crawls.append([Way(*way) for way in json.loads(child.stdout)])
-    return [min(ways) for ways in zip(*crawls, strict=True)]
+    crawls = [in_a_process("crossings", kind) for _ in range(2)]
+    return [Way(*min(ways)) for ways in zip(*crawls, strict=True)]
 
 
 def main(arguments: list[str]) -> None:

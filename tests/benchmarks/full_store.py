@@ -24,6 +24,7 @@ from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.codec import encode_stored
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoredEntry
+from tests.benchmarks.running import argument
 from tests.benchmarks.stores import robots_txt
 from tests.stores.samples import make_file
 
@@ -146,6 +147,6 @@ def main(count: int, path: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
         main(
-            int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000,
+            argument(1_000_000),
             Path(sys.argv[2] if len(sys.argv) > 2 else f"{directory}/robots.db"),
         )

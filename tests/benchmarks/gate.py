@@ -6,10 +6,8 @@ interleaved rounds in one process, and their ratio.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import statistics
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,12 +15,12 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.utils.reactor import install_reactor
 
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import learn, standing
+from tests.benchmarks.running import argument, in_a_loop
 
 ROUNDS = 15
 CALLS = 4_000
@@ -112,12 +110,5 @@ async def table(calls: int) -> None:
             print(f"{name:26}{identity:12}{ours:9.2f}{builtin:10.2f}{builtin / ours:7.1f}x")
 
 
-def main(arguments: list[str]) -> None:
-    """In a loop, which an engine needs."""
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-    loop = asyncio.get_event_loop_policy().get_event_loop()
-    loop.run_until_complete(table(int(arguments[0]) if arguments else CALLS))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    in_a_loop(table(argument(CALLS)))

@@ -37,13 +37,6 @@ class Contender(NamedTuple):
     ask: Callable[[Any, str], bool]
 
 
-class Result(NamedTuple):
-    """Microseconds of one contender on one file."""
-
-    first: float
-    warm: float
-
-
 def contenders() -> dict[str, Contender]:
     """All peers that are installed, by name; ours is the first."""
     found = {
@@ -112,14 +105,13 @@ def _jwm() -> Contender:
 
 def measure(
     names: dict[str, Contender], body: bytes, urls: list[str], rounds: int = 3
-) -> dict[str, Result]:
-    """Each contender in turn, round by round; the best time counts, as noise only adds.
+) -> dict[str, dict[str, float]]:
+    """Microseconds of a first and a warm verdict, by contender.
 
-    A turn is some times over, so that none pays for the caches that the contender before it has
-    filled.
+    Each takes its turn, round by round; the best time counts, as noise only adds. A turn is some
+    times over, so that none pays for the caches that the contender before it has filled.
     """
-    first = dict.fromkeys(names, float("inf"))
-    warm = dict.fromkeys(names, float("inf"))
+    best = {what: dict.fromkeys(names, float("inf")) for what in ("first", "warm")}
     kept = {}
     for _ in range(rounds):
         for name, (parse, ask) in names.items():
@@ -130,7 +122,7 @@ def measure(
                 return robots
 
             kept[name] = begin()
-            first[name] = min(first[name], turn(begin))
+            best["first"][name] = min(best["first"][name], turn(begin) * 1e6)
     for _ in range(rounds):
         for name, (_, ask) in names.items():
 
@@ -139,8 +131,8 @@ def measure(
                     ask(robots, url)
 
             go_on()
-            warm[name] = min(warm[name], turn(go_on) / len(urls))
-    return {name: Result(first[name] * 1e6, warm[name] * 1e6) for name in names}
+            best["warm"][name] = min(best["warm"][name], turn(go_on) / len(urls) * 1e6)
+    return best
 
 
 def turn(work: Callable[[], object]) -> float:
@@ -182,12 +174,8 @@ def quantile(values: list[float], at: float) -> float:
     return sorted(values)[min(len(values) - 1, int(at * len(values)))]
 
 
-class Row(NamedTuple):
-    """One line of the table: what was measured, and the figure of each contender."""
-
-    title: str
-    unit: str
-    figures: dict[str, float]
+Row = tuple[str, dict[str, float]]
+"""One line of the table: what was measured, and the figure of each contender."""
 
 
 def rows(names: dict[str, Contender], files: int) -> Iterator[Row]:
@@ -197,11 +185,11 @@ def rows(names: dict[str, Contender], files: int) -> Iterator[Row]:
     asked = [inputs.urls(rnd, body) for body in bodies]
     results = [measure(names, body, urls) for body, urls in zip(bodies, asked, strict=True)]
     for what in ("first", "warm"):
-        values = {name: [getattr(result[name], what) for result in results] for name in names}
-        yield Row(f"corpus mean, {what}", "us", {n: statistics.fmean(v) for n, v in values.items()})
-        yield Row(f"corpus p90, {what}", "us", {n: quantile(v, 0.9) for n, v in values.items()})
+        values = {name: [result[what][name] for result in results] for name in names}
+        yield f"corpus mean, {what}, us", {n: statistics.fmean(v) for n, v in values.items()}
+        yield f"corpus p90, {what}, us", {n: quantile(v, 0.9) for n, v in values.items()}
     kept = {name: contender for name, contender in names.items() if name != "jwm.robotstxt"}
-    yield Row("corpus, memory", "KB", {n: memory(c, bodies, asked) for n, c in kept.items()})
+    yield "corpus, memory, KB", {n: memory(c, bodies, asked) for n, c in kept.items()}
     for title, group, peers in (
         ("60 to 100 rules", inputs.typical(20), names),
         ("3,000 rules, 50 agents", [inputs.big()], names),
@@ -211,22 +199,14 @@ def rows(names: dict[str, Contender], files: int) -> Iterator[Row]:
         asked = [inputs.urls(rnd, body) for body in group]
         results = [measure(peers, body, urls) for body, urls in zip(group, asked, strict=True)]
         for what in ("first", "warm"):
-            yield Row(
-                f"{title}, {what}",
-                "us",
-                {n: statistics.fmean(getattr(r[n], what) for r in results) for n in peers},
-            )
+            mean = {name: statistics.fmean(r[what][name] for r in results) for name in peers}
+            yield f"{title}, {what}, us", mean
         if len(group) > 1 or "agents" in title:
-            kept = {name: contender for name, contender in peers.items() if name in kept}
-            yield Row(
-                f"{title}, memory", "KB", {n: memory(c, group, asked) for n, c in kept.items()}
-            )
+            yield f"{title}, memory, KB", {n: memory(c, group, asked) for n, c in kept.items()}
     misses = [url for url in inputs.urls(rnd, b"") if "%" not in url]
     for number in (100, 1000, 20_000):
         result = measure(_quick(names, "protego"), inputs.prefixes(number), misses)
-        yield Row(
-            f"{number:,} prefix rules, none hit, warm", "us", {n: r.warm for n, r in result.items()}
-        )
+        yield f"{number:,} prefix rules, none hit, warm, us", result["warm"]
 
 
 def _quick(names: dict[str, Contender], *others: str) -> dict[str, Contender]:
@@ -239,35 +219,25 @@ def shown(value: float | None) -> str:
     """A figure with three digits that mean something."""
     if value is None:
         return ""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def table(found: list[Row], names: list[str]) -> list[list[str]]:
-    """The rows of a table, with the ratio of Protego's figure to ours."""
-    rows = [["input", *names, "protego / scrapy_rep"]]
-    for row in found:
-        figures = [shown(row.figures.get(name)).replace(",", "") for name in names]
-        ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
-        rows.append([f"{row.title}, {row.unit}", *figures, f"{ratio:.1f}x" if ratio else ""])
-    return rows
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def main() -> None:
-    """Measures, prints, and writes what is asked for."""
+    """Measures and prints, with the ratio of Protego's figure to ours; writes what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=400)
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     names = contenders()
-    found = []
-    for row in rows(names, options.files):
-        found.append(row)
-        figures = "  ".join(f"{name} {shown(value)}" for name, value in row.figures.items())
-        ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
-        print(f"{row.title:44} {ratio:7.1f}x   {figures}", flush=True)
+    table = [["input", *names, "protego / scrapy_rep"]]
+    for title, figures in rows(names, options.files):
+        ratio = figures.get("protego", 0) / figures["scrapy_rep"]
+        cells = [shown(figures.get(name)) for name in names]
+        table.append([title, *cells, f"{ratio:.1f}x" if ratio else ""])
+        print(*table[-1], sep="; ", flush=True)
     if options.csv:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(table(found, [*names]))
+            csv.writer(file, lineterminator="\n").writerows(table)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from scrapy.http import Response
 from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
 from tests.benchmarks.gate import open_crawler
 from tests.benchmarks.inputs import corpus
+from tests.benchmarks.running import in_a_loop
 
 BOUND = 16 << 20
 AUTHORITIES = 200_000
@@ -163,13 +164,8 @@ PARTS: dict[str, tuple[Callable[[int], Any], int]] = {
 def main(arguments: list[str]) -> None:
     """Each part in a process of its own."""
     if arguments and arguments[0] in PARTS:
-        from scrapy.utils.reactor import install_reactor
-
-        install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
         part, count = PARTS[arguments[0]]
-        asyncio.get_event_loop_policy().get_event_loop().run_until_complete(
-            part(int(arguments[1]) if len(arguments) > 1 else count)
-        )
+        in_a_loop(part(int(arguments[1]) if len(arguments) > 1 else count))
         return
     for name in PARTS:
         command = [sys.executable, "-m", "tests.benchmarks.memory", name]

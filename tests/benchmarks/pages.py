@@ -9,9 +9,7 @@ the callback yields.
 
 from __future__ import annotations
 
-import asyncio
 import statistics
-import sys
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -20,14 +18,12 @@ from scrapy import Request, Spider
 from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
-from scrapy.utils.reactor import install_reactor
 
 from scrapy_rep import RepSpiderMiddleware
+from tests.benchmarks.running import argument, in_a_loop
 
 ROUNDS = 5
 PAGES = 3_000
-MOST = 100.0
-"""Microseconds that a page of 50 KB may cost which says nothing."""
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_rep.Addon": 100},
@@ -100,31 +96,14 @@ async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: str) -
     return spent / pages * 1e6
 
 
-async def one_round(pages: int, body: bytes, kind: str) -> list[float]:
-    """The cost of a page in each mode, in microseconds."""
-    return [await passed(settings, pages, body, kind) for settings in MODES.values()]
-
-
-async def table(pages: int) -> bool:
-    """Print the table; return whether pages that say nothing keep within the bound."""
+async def table(pages: int) -> None:
+    """Print the table: the modes take turns."""
     print(f"{'response':26}{'off':>10}{'report':>10}{'obey':>10}{'cost':>16}   (us)")
-    kept = True
-    for name, (body, kind) in KINDS.items():
-        rounds = [await one_round(pages, body, kind) for _ in range(ROUNDS)]
+    for name, page in KINDS.items():
+        rounds = [[await passed(m, pages, *page) for m in MODES.values()] for _ in range(ROUNDS)]
         off, report, obey = (statistics.median(column) for column in zip(*rounds, strict=True))
         print(f"{name:26}{off:10.1f}{report:10.1f}{obey:10.1f}{report - off:8.1f}{obey - off:8.1f}")
-        if name == "HTML that says nothing":
-            kept = min(obey - off for off, _, obey in rounds) <= MOST
-    return kept
-
-
-def main(arguments: list[str]) -> int:
-    """In a loop, which an engine needs."""
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-    loop = asyncio.get_event_loop_policy().get_event_loop()
-    kept = loop.run_until_complete(table(int(arguments[0]) if arguments else PAGES))
-    return 0 if kept else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    in_a_loop(table(argument(PAGES)))

@@ -6,20 +6,15 @@ least of interleaved rounds, and what that is more than without the steps for re
 
 from __future__ import annotations
 
-import asyncio
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from scrapy import Request
-from scrapy.utils.reactor import install_reactor
 
-from tests.benchmarks.gate import FILES, _ours, _run, open_crawler
-
-ROUNDS = 15
-CALLS = 4_000
+from tests.benchmarks.gate import CALLS, FILES, ROUNDS, _ours, _run, open_crawler
+from tests.benchmarks.running import argument, in_a_loop
 
 
 async def measure(calls: int, folder: Path) -> dict[str, tuple[float, float]]:
@@ -65,12 +60,5 @@ async def table(calls: int) -> None:
         print(f"{name:24}{own:9.2f}{more:+9.2f}{everything:9.2f}{more_of_all:+9.2f}")
 
 
-def main(arguments: list[str]) -> None:
-    """In a loop, which an engine needs."""
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-    loop = asyncio.get_event_loop_policy().get_event_loop()
-    loop.run_until_complete(table(int(arguments[0]) if arguments else CALLS))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    in_a_loop(table(argument(CALLS)))

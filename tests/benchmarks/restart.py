@@ -10,13 +10,13 @@ busy machine only ever adds.
 from __future__ import annotations
 
 import math
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.running import argument
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
@@ -89,4 +89,4 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    main(argument(5))

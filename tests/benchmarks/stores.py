@@ -11,11 +11,9 @@ import math
 import random
 import re
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import decode_parts, encode_parts
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
+from tests.benchmarks.running import argument
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer
 
@@ -39,23 +38,7 @@ WORDS = re.findall(
 AGENTS = ("*", "*", "*", "Googlebot", "bingbot", "AhrefsBot", "GPTBot", "MJ12bot")
 
 
-@dataclass
-class Row:
-    """The figures of one store: microseconds, and bytes per entry."""
-
-    store: str
-    put: float
-    written: float
-    get: float
-    get_p99: float
-    miss: float
-    octets: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.store:22}{self.put:9.1f}{self.written:9.1f}{self.get:9.1f}{self.get_p99:9.1f}"
-            f"{self.miss:9.1f}{self.octets:9.0f}"
-        )
+COLUMNS = ("put", "written", "get", "get p99", "miss", "bytes")
 
 
 def robots_txt(rng: random.Random, host: str) -> bytes:
@@ -110,8 +93,8 @@ def times(step: Callable[[Any], Any], over: list[Any]) -> list[float]:
 
 def measure(
     name: str, store: Store, kept: list[tuple[Authority, Entry]], size: Callable[[], float]
-) -> Row:
-    """One row; the store is closed."""
+) -> None:
+    """Print one row; the store is closed."""
     empty = size()
     start = time.perf_counter()
     puts: list[float] = []
@@ -124,25 +107,18 @@ def measure(
         assert told(store.get(authority)) == entry
     gets = sorted(times(lambda pair: told(store.get(pair[0])), order))
     misses = times(lambda pair: told(store.get(pair[0]._replace(port=1))), order)
-    row = Row(
-        name,
-        statistics.median(puts),
-        written,
-        statistics.median(gets),
-        gets[int(0.99 * len(gets))],
-        statistics.median(misses),
-        (size() - empty) / len(kept),
-    )
+    octets = (size() - empty) / len(kept)
     store.close()
-    return row
+    put, get, miss = map(statistics.median, (puts, gets, misses))
+    figures = (put, written, get, gets[int(0.99 * len(gets))], miss, octets)
+    print(f"{name:22}" + "".join(f"{figure:9.1f}" for figure in figures))
 
 
-def rows(kept: list[tuple[Authority, Entry]], directory: Path) -> list[Row]:
-    """The figures of all stores."""
-    found = []
+def measure_all(kept: list[tuple[Authority, Entry]], directory: Path) -> None:
+    """Print the rows of all stores."""
     path = directory / "robots.db"
-    pages = lambda: sum(f.stat().st_size for f in directory.glob("robots.db"))  # noqa: E731
-    found.append(measure("SQLite", SqliteStore(path, limit=1 << 40), kept, pages))
+    pages = lambda: path.stat().st_size if path.exists() else 0  # noqa: E731
+    measure("SQLite", SqliteStore(path, limit=1 << 40), kept, pages)
     server = RedisServer(directory).start()
     try:
         for name, uri in (
@@ -152,10 +128,9 @@ def rows(kept: list[tuple[Authority, Entry]], directory: Path) -> list[Row]:
             with redis.Redis(port=server.port) as client:
                 client.flushall()
                 used = lambda: float(client.info("memory")["used_memory"])  # noqa: E731
-                found.append(measure(name, RedisStore(uri), kept, used))
+                measure(name, RedisStore(uri), kept, used)
     finally:
         server.stop()
-    return found
 
 
 def main(count: int) -> None:
@@ -173,14 +148,11 @@ def main(count: int) -> None:
         f" {statistics.mean(codec):.1f} us, decode"
         f" {statistics.mean(times(lambda pair: decode_parts(*pair), encoded)):.1f} us"
     )
-    print(
-        f"{'':22}{'put':>9}{'written':>9}{'get':>9}{'get p99':>9}{'miss':>9}{'bytes':>9}"
-        "\n(us, medians; written: mean of put and flush; bytes per entry)"
-    )
+    print(f"{'':22}" + "".join(f"{name:>9}" for name in COLUMNS))
+    print("(us, medians; written: mean of put and flush; bytes per entry)")
     with tempfile.TemporaryDirectory() as directory:
-        for row in rows(kept, Path(directory)):
-            print(row)
+        measure_all(kept, Path(directory))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
+    main(argument(20_000))

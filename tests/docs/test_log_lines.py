@@ -51,14 +51,14 @@ def messages() -> tuple[tuple[str, str], ...]:
 
 def is_written(level: str, line: str) -> bool:
     """Whether the package logs such a line at this level."""
-    for logged_at, text in messages():
+    for text in [text for logged_at, text in messages() if logged_at == level]:
         parts = PLACEHOLDER.split(text)
         if len("".join(parts).strip()) < ENOUGH:  # such as "%s %s": the text is elsewhere
             known = any(part in line for part in texts())
         else:
             known = bool(re.fullmatch(".+".join(map(re.escape, parts)), line))
             known = known or bool(re.fullmatch(".*".join(map(re.escape, parts)), line))
-        if known and logged_at == level:
+        if known:
             return True
     return False
 

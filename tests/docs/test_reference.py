@@ -9,6 +9,7 @@ from scrapy.settings import Settings
 
 import scrapy_rep
 from scrapy_rep import stats
+from scrapy_rep.pages.directives import RESTRICTIONS
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import SETTINGS, RepSettings
 from tests.crawl.harness import ROOT
@@ -51,6 +52,12 @@ def test_profiles_are_named_with_their_defaults() -> None:
         assert chosen.max_ttl == 7 * 86_400
         assert chosen.access_denied == "disallow"
         assert chosen.max_redirects == 20
+
+
+def test_what_pages_can_say_is_named() -> None:
+    """In the guide to page directives: all profiles, and all restrictions."""
+    text = (DOCS / "guides" / "page-directives.rst").read_text("utf-8")
+    assert {*PROFILES} | RESTRICTIONS <= {*re.findall("``([^`]+)``", text)}
 
 
 def test_every_stat_is_described() -> None:

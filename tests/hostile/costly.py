@@ -8,13 +8,11 @@ ends and escapes, and thousands of such patterns that a path cannot quickly be t
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
-from scrapy_rep.robotstxt.verdict import Verdict
+from tests.hostile.test_budgets import quickest
 
 AGENT = "mybot"
 LENGTHS = {"short": 200, "2 KB": 2_000, "8 KB": 8_000}
@@ -28,7 +26,7 @@ class Question(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Milliseconds of processor time."""
+    """Seconds of processor time."""
 
     first: float
     """The first answer of a robots.txt that was just parsed."""
@@ -132,26 +130,13 @@ def question(seed: int) -> Question:
     return Question(body_of(rnd, kind), "https://e.org/" + path_of(rnd, kind, octets))
 
 
-def milliseconds(work: Callable[[], object]) -> float:
-    """Processor time."""
-    begin = time.process_time()
-    work()
-    return (time.process_time() - begin) * 1_000
-
-
-def cost(asked: Question, profile: str = "rfc9309") -> tuple[Cost, Verdict]:
-    """What a question costs, and its answer; all ways to ask it have to agree."""
+def cost(asked: Question, profile: str = "rfc9309") -> Cost:
+    """What a question costs; all ways to ask it have to agree."""
     body, url = asked
     robots = RobotsTxt.parse(body, profile=profile)
-    first = milliseconds(lambda: robots.allowed(url, AGENT))
+    first = quickest(lambda: robots.allowed(url, AGENT), times=1)
     verdict = robots.verdict(url, AGENT)
     assert robots.allowed(url, AGENT) is verdict.allowed
     assert RobotsTxt.parse(body, profile=profile).allowed(url, AGENT) is verdict.allowed
-    return (
-        Cost(
-            first,
-            min(milliseconds(lambda: robots.allowed(url, AGENT)) for _ in range(3)),
-            min(milliseconds(lambda: robots.verdict(url, AGENT)) for _ in range(3)),
-        ),
-        verdict,
-    )
+    allowed = quickest(lambda: robots.allowed(url, AGENT))
+    return Cost(first, allowed, quickest(lambda: robots.verdict(url, AGENT)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections.abc import Callable
 from functools import cache
 
@@ -22,8 +21,8 @@ from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from scrapy_rep.robotstxt.verdict import NO_RULE_MATCHES, TOO_COSTLY
 from tests.benchmarks import inputs
 from tests.hostile.costly import AGENT, Cost, Question, cost, question
-from tests.hostile.test_budgets import calibration
-from tests.rows import first, rows
+from tests.hostile.test_budgets import calibration, quickest
+from tests.rows import rows
 from tests.timed import timed
 
 LETTERS = "bcdefghijklmnopqrstuvwxyz0123456789"
@@ -68,28 +67,22 @@ def within_escapes(piece: str) -> Question:
     return Question("\n".join(lines).encode(), f"https://e.org/./{piece}" + "é" * 950)
 
 
+ALLOW = "Allow: /*{piece}*{telling}"
+BOTH = ALLOW + "\nDisallow: /*{piece}*{telling}c"
 FINDS: dict[str, Callable[[], Question]] = {
     "wrong order, 8 KB": lambda: wrong_order(8_000),
     "wrong order, 2 KB": lambda: wrong_order(2_000),
     "wrong order, 1 KB": lambda: wrong_order(999),
     "wrong order and an end": lambda: wrong_order(8_000, line="Disallow: *{piece}*{telling}$"),
-    "wrong order in allow rules": lambda: wrong_order(
-        8_000, line="Allow: /*{piece}*{telling}", first="Disallow: /"
-    ),
-    "wrong order in both kinds": lambda: wrong_order(
-        8_000, line="Allow: /*{piece}*{telling}\nDisallow: /*{piece}*{telling}c", first="Allow: /x"
-    ),
+    "wrong order in allow rules": lambda: wrong_order(8_000, line=ALLOW, first="Disallow: /"),
+    "wrong order in both kinds": lambda: wrong_order(8_000, line=BOTH, first="Allow: /x"),
     "long pieces": lambda: wrong_order(8_000, piece="a" * 96 + "baa", length=12),
     "very long pieces": lambda: wrong_order(2_000, piece="a" * 300 + "b"),
     "escapes": lambda: wrong_order(8_000, line="Disallow: /*{piece}*%41*{telling}"),
-    "escapes that differ in a query": lambda: wrong_order(
-        8_000, line="Disallow: /*{piece}*%2F*{telling}"
-    ),
+    "escapes and a query": lambda: wrong_order(8_000, line="Disallow: /*{piece}*%2F*{telling}"),
     "dot segments, 8 KB": lambda: with_dots(wrong_order(8_000)),
     "dot segments, 2 KB": lambda: with_dots(wrong_order(2_000)),
-    "dot segments, both kinds": lambda: with_dots(
-        wrong_order(8_000, line="Allow: /*{piece}*{telling}\nDisallow: /*{piece}*{telling}c")
-    ),
+    "dot segments, both kinds": lambda: with_dots(wrong_order(8_000, line=BOTH)),
     "dot segments and escapes, 8 KB": lambda: in_several_ways(8_000),
     "dot segments and escapes, 2 KB": lambda: in_several_ways(2_000),
     "dot segments and escapes, 1 KB": lambda: in_several_ways(999),
@@ -99,9 +92,7 @@ FINDS: dict[str, Callable[[], Question]] = {
         "https://e.org/" + "ab" * 3_990,
     ),
     "literals that begin each other": lambda: Question(
-        "\n".join(
-            ["User-agent: *", *("Disallow: /*b" + "a" * n + f"*{n}x" for n in range(950))]
-        ).encode(),
+        b"User-agent: *\n" + b"".join(b"Disallow: /*b%s*%dx\n" % (b"a" * n, n) for n in range(950)),
         "https://e.org/" + ("b" + "a" * 900) * 8,
     ),
     **{f"seed {seed}": lambda seed=seed: question(seed) for seed in (1, 13, 57, 88, 101, 175)},  # type: ignore[misc]
@@ -117,9 +108,9 @@ def question_of(name: str) -> Question:
 def assert_cheap(found: Cost) -> None:
     """A question about a URL costs what it may."""
     slower = max(calibration(), 1)
-    assert found.allowed < 60 * slower
-    assert found.verdict < 120 * slower
-    assert found.first < 400 * slower
+    assert found.allowed < 0.060 * slower
+    assert found.verdict < 0.120 * slower
+    assert found.first < 0.400 * slower
 
 
 SOME = ("wrong order, 8 KB", "many short pieces", "literals that begin each other", "seed 1")
@@ -133,8 +124,7 @@ SOME = ("wrong order, 8 KB", "many short pieces", "literals that begin each othe
 )
 def test_the_costliest_questions_are_answered_in_time(name: str, profile: str) -> None:
     """RFC 9309 section 3: in each profile."""
-    found, _ = cost(question_of(name), profile)
-    assert_cheap(found)
+    assert_cheap(cost(question_of(name), profile))
 
 
 @timed
@@ -145,10 +135,10 @@ def test_the_costliest_questions_are_answered_in_time(name: str, profile: str) -
 def test_a_search_finds_no_costlier_question(seeds: range) -> None:
     """RFC 9309 section 3: files and URLs that are made for each other."""
     for seed in seeds:
-        assert_cheap(cost(question(seed), "google" if seed % 4 == 0 else "rfc9309")[0])
+        assert_cheap(cost(question(seed), "google" if seed % 4 == 0 else "rfc9309"))
 
 
-@pytest.mark.parametrize("profile", ["rfc9309", "google"])
+@rows("profile", ["rfc9309", "google"])
 def test_what_is_too_costly_to_know_is_disallowed(profile: str) -> None:
     """RFC 9309 section 3: a failure of the matcher is never permission, as elsewhere (2.3.1.4)."""
     body, url = question_of("wrong order, 8 KB")
@@ -173,37 +163,11 @@ def test_robots_txt_itself_is_allowed_at_any_cost() -> None:
 
 def test_allow_rules_that_are_too_costly_matter_only_where_something_is_disallowed() -> None:
     """RFC 9309 section 2.2.2: if no match is found, the URI is allowed."""
-    body, url = wrong_order(8_000, line="Allow: /*{piece}*{telling}", first="Disallow: /*%3Fx")
+    body, url = wrong_order(8_000, line=ALLOW, first="Disallow: /*%3Fx")
     robots = RobotsTxt.parse(body)
     assert robots.verdict(url, AGENT).reason == NO_RULE_MATCHES
     assert robots.allowed(url, AGENT) is robots.verdict(url, AGENT).allowed is True
     assert robots.allowed(url + "?x", AGENT) is True
-
-
-@pytest.mark.parametrize("seed", first(2, range(6)))
-def test_within_the_budget_every_answer_is_exact(seed: int) -> None:
-    """RFC 9309 section 2.2.3: thousands of patterns whose steps are counted match as few do."""
-    rnd = random.Random(seed)
-    lines = {
-        "/" + "*".join("".join(rnd.choices("abc", k=rnd.randrange(1, 6))) for _ in range(3))
-        + rnd.choice(("", "", "$", "*"))
-        for _ in range(3_000)
-    }  # fmt: skip
-    patterns = sorted(lines)
-    body = "\n".join(["User-agent: *", *(f"Disallow: {line}" for line in patterns)]).encode()
-    matching = [
-        re.compile(re.escape(line).replace(r"\*", ".*").replace(r"\$", r"\Z")) for line in patterns
-    ]
-    robots = RobotsTxt.parse(body)
-    for _ in range(40):
-        path = "/" + "".join(rnd.choices("abcx", k=rnd.randrange(1, 14)))
-        expected = max(
-            (len(p) for p, r in zip(patterns, matching, strict=True) if r.match(path)), default=0
-        )
-        verdict = robots.verdict(f"https://e.org{path}", AGENT)
-        assert (len(verdict.rule.pattern) if verdict.rule else 0) == expected
-        assert robots.allowed(f"https://e.org{path}", AGENT) is verdict.allowed
-        assert verdict.allowed is (not expected)
 
 
 @rows("seed", range(20))
@@ -228,6 +192,6 @@ def test_thousands_of_wildcards_are_explained_in_a_second(line: str) -> None:
     """RFC 9309 section 3: 24,000 rules and a URL of 8 KB, in all profiles."""
     rules = "".join(f"Disallow: {line.format(number)}\n" for number in range(24_000))
     url = "https://e.org/" + "a%2F1" * 1_600 + "7"
-    begin = time.process_time()
-    explained(f"User-agent: *\n{rules}".encode(), url, ["mybot"], "rfc9309")
-    assert time.process_time() - begin < 1.0 * max(calibration(), 1)
+    body = f"User-agent: *\n{rules}".encode()
+    taken = quickest(lambda: explained(body, url, ["mybot"], "rfc9309"), times=1)
+    assert taken < 1.0 * max(calibration(), 1)

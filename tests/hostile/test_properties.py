@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from tests.benchmarks import inputs
 from tests.hostile import oracle
-from tests.rows import rows
 
 AGENT = "mybot"
 
@@ -54,71 +50,6 @@ def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None
     assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
 
 
-@settings(max_examples=15)
-@given(st.lists(rule_lines, min_size=30, max_size=90), st.lists(paths, min_size=1, max_size=12))
-def test_rules_that_are_often_asked_agree_with_a_slow_matcher(
-    rules: list[str], asked: list[str]
-) -> None:
-    """RFC 9309 section 2.2.2: how often a robots.txt is asked does not change what it says."""
-    body = body_of(rules)
-    robots = RobotsTxt.parse(body)
-    for _ in range(40):
-        robots.allowed("https://e.org/", AGENT)
-        robots.allowed("https://e.org/a", AGENT)
-    for path in asked:
-        expected = oracle.allowed(body, AGENT, path.encode())
-        assert robots.allowed(f"https://e.org{path}", AGENT) is expected
-        assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
-
-
-@quick
-@given(st.lists(rule_lines, min_size=1, max_size=8), paths, st.randoms(use_true_random=False))
-def test_a_verdict_does_not_depend_on_the_order_of_rules(
-    rules: list[str], path: str, rnd: random.Random
-) -> None:
-    """RFC 9309 section 2.2.2: the most specific match counts, wherever it stands."""
-    robots = RobotsTxt.parse(body_of(rules))
-    shuffled = rules[:]
-    rnd.shuffle(shuffled)
-    again = RobotsTxt.parse(body_of(shuffled))
-    url = f"https://e.org{path}"
-    assert robots.allowed(url, AGENT) is again.allowed(url, AGENT)
-
-
-def rewritten(body: bytes, rnd: random.Random) -> bytes:
-    """A body with other line ends, comments, blank lines, spaces and cases of keys."""
-    lines = []
-    for line in body.replace(b"\r\n", b"\n").split(b"\n"):
-        key, colon, value = line.partition(b":")
-        if colon and not line.startswith(b"#"):
-            letters = [rnd.choice((letter.upper(), letter.lower())) for letter in key.decode()]
-            space = rnd.choice((b"", b" ", b"\t", b"  "))
-            comment = rnd.choice((b"", b"", b" # comment: disallow: /"))
-            parts = (b"", "".join(letters).encode(), b":", value.strip(), comment)
-            lines.append(space.join(parts))
-        else:
-            lines.append(line)
-        if rnd.random() < 0.3:
-            lines.append(rnd.choice((b"", b" ", b"# user-agent: x", b"\t# x")))
-    ends = rnd.choice(((b"\n",), (b"\r",), (b"\r\n",), (b"\n", b"\r", b"\r\n")))
-    return b"".join(line + rnd.choice(ends) for line in lines)
-
-
-@rows("seed", range(40))
-def test_legal_changes_of_the_text_change_no_verdict(seed: int) -> None:
-    """RFC 9309 section 2.2: line ends, comments, blank lines and the case of keys say nothing."""
-    rnd = random.Random(seed)
-    body = inputs.file(rnd, rnd.randrange(1, 60)).removeprefix(b"\xef\xbb\xbf")
-    robots = RobotsTxt.parse(body)
-    again = RobotsTxt.parse(rewritten(body, rnd))
-    for url in inputs.urls(rnd, body, 40):
-        for agent in (AGENT, "Googlebot", "MJ12bot"):
-            one, other = robots.verdict(url, agent), again.verdict(url, agent)
-            assert one.allowed is other.allowed
-            assert one.group == other.group
-            assert again.allowed(url, agent) is one.allowed
-
-
 anything = st.text(alphabet=st.characters(exclude_categories=()), max_size=40)
 urls = (
     anything
@@ -155,21 +86,3 @@ def test_nothing_is_ever_raised(
     assert isinstance(robots.sitemaps, tuple)
     assert robots.host is None or robots.host
     assert robots.size > 0
-
-
-@quick
-@given(
-    st.lists(rooted | patterns, max_size=5),
-    paths | st.just("/ro%62ots.txt") | st.just("/x/../robots.txt"),
-)
-def test_a_verdict_is_the_same_with_and_without_an_allow_rule(rules: list[str], path: str) -> None:
-    """Where there are only disallow rules, what is allowed is matched by none, and told at once."""
-    body = body_of([f"Disallow: {rule}" for rule in rules])
-    at_once, compared = RobotsTxt.parse(body), RobotsTxt.parse(body + b"\nAllow: /no-such-place")
-    for url in (
-        f"https://e.org{path}",
-        f"https://e.org{path}/robots.txt",
-        "https://e.org/robots.txt",
-    ):
-        assert at_once.verdict(url, AGENT) == compared.verdict(url, AGENT)
-        assert at_once.verdict(url, [AGENT]) == compared.verdict(url, AGENT)

@@ -27,10 +27,13 @@ Lines = Sequence[tuple[str, str]]
 
 
 class Case(NamedTuple):
-    """`said` is what must be so; what it does not name must be as on a page that says nothing."""
+    """`said` is what must be so: restrictions, and other fields as `max_snippet=20`.
+
+    What it does not name must be as on a page that says nothing.
+    """
 
     source: str
-    said: dict[str, Any]
+    said: str
     body: str | bytes = b""
     lines: Lines = ()
     agent: str | Sequence[str] | None = "mybot"
@@ -41,17 +44,19 @@ class Case(NamedTuple):
         return page_directives(response(self.body, self.lines), self.agent, self.profile)
 
     def check(self) -> None:
-        """All fields are as in the row; statements are compared only if the row names them."""
+        """All fields but the statements are as in the row."""
+        expected: dict[str, Any] = {}
+        for name, _, value in (one.partition("=") for one in self.said.split()):
+            if not value:
+                expected.setdefault("restrictions", set()).add(name)
+            elif name == "unavailable_after":
+                expected[name] = datetime.fromisoformat(value).replace(tzinfo=timezone.utc)
+            else:
+                expected[name] = int(value) if value.lstrip("-").isdigit() else value
         found = self.read()
-        for name in PageDirectives.__dataclass_fields__:
-            if name != "statements" or name in self.said:
-                expected = self.said.get(name, getattr(PageDirectives(), name))
-                assert getattr(found, name) == expected, (name, found)
-
-
-def rules(*names: str) -> dict[str, Any]:
-    """Restrictions and nothing else."""
-    return {"restrictions": frozenset(names)}
+        for name in {*PageDirectives.__dataclass_fields__} - {"statements"}:
+            default = getattr(PageDirectives(), name)
+            assert getattr(found, name) == expected.get(name, default), (name, found)
 
 
 def utc(*fields: int) -> datetime:

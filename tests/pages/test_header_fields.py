@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.pages.cases import CHOICE, GOOGLE, REPEXT, RFC9110, Case, parameters, rules, utc
+from typing import Any
+
+from tests.pages.cases import CHOICE, GOOGLE, REPEXT, RFC9110, Case, parameters
 
 
 def x(*values: str) -> list[tuple[str, str]]:
@@ -10,113 +12,96 @@ def x(*values: str) -> list[tuple[str, str]]:
     return [("X-Robots-Tag", value) for value in values]
 
 
+def says(source: str, said: str, *values: str, **more: Any) -> Case:
+    """What lines of X-Robots-Tag come to."""
+    return Case(source, said, lines=x(*values), **more)
+
+
 X_ROBOTS_TAG = {
-    "for all": Case(GOOGLE, rules("noindex"), lines=x("noindex")),
-    "none": Case(GOOGLE, rules("noindex", "nofollow"), lines=x("none")),
-    "in upper case": Case(GOOGLE, rules("noindex"), lines=[("X-ROBOTS-TAG", "NOINDEX")]),
-    "a name as in HTTP/2": Case(GOOGLE, rules("noindex"), lines=[("x-robots-tag", "noindex")]),
-    "several terms": Case(GOOGLE, rules("noarchive", "nofollow"), lines=x("noarchive, nofollow")),
-    "several lines": Case(GOOGLE, rules("noarchive", "nofollow"), lines=x("noarchive", "nofollow")),
-    "the last line is not the only one": Case(GOOGLE, rules("noindex"), lines=x("noindex", "all")),
-    "for this crawler": Case(GOOGLE, rules("nofollow"), lines=x("mybot: nofollow")),
-    "for this crawler in upper case": Case(GOOGLE, rules("nofollow"), lines=x("MyBot:nofollow")),
-    "for another one": Case(GOOGLE, {}, lines=x("otherbot: noindex, nofollow")),
-    "a name holds for the terms behind it": Case(
-        GOOGLE, rules("noindex", "nofollow"), lines=x("mybot: noindex, nofollow")
+    "for all": says(GOOGLE, "noindex", "noindex"),
+    "none": says(GOOGLE, "noindex nofollow", "none"),
+    "in upper case": Case(GOOGLE, "noindex", lines=[("X-ROBOTS-TAG", "NOINDEX")]),
+    "a name as in HTTP/2": Case(GOOGLE, "noindex", lines=[("x-robots-tag", "noindex")]),
+    "several terms": says(GOOGLE, "noarchive nofollow", "noarchive, nofollow"),
+    "several lines": says(GOOGLE, "noarchive nofollow", "noarchive", "nofollow"),
+    "the last line is not the only one": says(GOOGLE, "noindex", "noindex", "all"),
+    "for this crawler": says(GOOGLE, "nofollow", "mybot: nofollow"),
+    "for this crawler in upper case": says(GOOGLE, "nofollow", "MyBot:nofollow"),
+    "for another one": says(GOOGLE, "", "otherbot: noindex, nofollow"),
+    "a name holds for the terms behind it": says(
+        GOOGLE, "noindex nofollow", "mybot: noindex, nofollow"
     ),
-    "up to the next name": Case(
-        GOOGLE, rules("nosnippet"), lines=x("otherbot: noindex, nofollow, mybot: nosnippet")
+    "up to the next name": says(
+        GOOGLE, "nosnippet", "otherbot: noindex, nofollow, mybot: nosnippet"
     ),
-    "a name holds for its line alone": Case(
-        GOOGLE, rules("nofollow"), lines=x("otherbot: noindex", "nofollow")
+    "a name holds for its line alone": says(GOOGLE, "nofollow", "otherbot: noindex", "nofollow"),
+    "terms before the first name are for all": says(
+        CHOICE, "noindex", "noindex, otherbot: nofollow"
     ),
-    "terms before the first name are for all": Case(
-        CHOICE, rules("noindex"), lines=x("noindex, otherbot: nofollow")
+    "a line for all and one for this crawler": says(
+        GOOGLE, "noindex nofollow", "noindex", "mybot: nofollow"
     ),
-    "a line for all and one for this crawler": Case(
-        GOOGLE, rules("noindex", "nofollow"), lines=x("noindex", "mybot: nofollow")
-    ),
-    "a specific line lifts nothing": Case(
-        REPEXT, rules("noindex", "nofollow"), lines=x("none", "mybot: all")
-    ),
-    "a longer name": Case(CHOICE, {}, lines=x("mybots: noindex")),
-    "a shorter name": Case(CHOICE, {}, lines=x("my: noindex")),
-    "a name with a version": Case(CHOICE, rules("noindex"), lines=x("mybot/2.1: noindex")),
-    "a name with a digit": Case(CHOICE, {}, lines=x("mybot2: noindex")),
-    "google: a name ends at a digit": Case(
-        GOOGLE, rules("noindex"), lines=x("mybot2: noindex"), profile="google"
-    ),
-    "a star is all": Case(CHOICE, rules("noindex"), lines=x("*: noindex")),
-    "the name robots is all": Case(CHOICE, rules("noindex"), lines=x("robots: noindex")),
-    "no name before the colon is all": Case(CHOICE, rules("noindex"), lines=x(": noindex")),
-    "a name behind a name": Case(CHOICE, {}, lines=x("mybot: otherbot: noindex")),
-    "an unnamed crawler": Case(
-        GOOGLE, rules("nofollow"), lines=x("nofollow, mybot: noindex"), agent=None
-    ),
-    "two names": Case(
+    "a specific line lifts nothing": says(REPEXT, "noindex nofollow", "none", "mybot: all"),
+    "a longer name": says(CHOICE, "", "mybots: noindex"),
+    "a shorter name": says(CHOICE, "", "my: noindex"),
+    "a name with a version": says(CHOICE, "noindex", "mybot/2.1: noindex"),
+    "a name with a digit": says(CHOICE, "", "mybot2: noindex"),
+    "google: a name ends at a digit": says(GOOGLE, "noindex", "mybot2: noindex", profile="google"),
+    "a star is all": says(CHOICE, "noindex", "*: noindex"),
+    "the name robots is all": says(CHOICE, "noindex", "robots: noindex"),
+    "no name before the colon is all": says(CHOICE, "noindex", ": noindex"),
+    "a name behind a name": says(CHOICE, "", "mybot: otherbot: noindex"),
+    "an unnamed crawler": says(GOOGLE, "nofollow", "nofollow, mybot: noindex", agent=None),
+    "two names": says(
         CHOICE,
-        rules("noindex", "nofollow"),
-        lines=x("news: noindex, mybot: nofollow, otherbot: noarchive"),
+        "noindex nofollow",
+        "news: noindex, mybot: nofollow, otherbot: noarchive",
         agent=["news", "mybot"],
     ),
-    "a valued term is no name": Case(GOOGLE, {"max_snippet": 10}, lines=x("max-snippet: 10")),
-    "a term behind a valued one": Case(
-        GOOGLE, {"max_snippet": 10, **rules("noindex")}, lines=x("max-snippet: 10, noindex")
+    "a valued term is no name": says(GOOGLE, "max_snippet=10", "max-snippet: 10"),
+    "a term behind a valued one": says(
+        GOOGLE, "max_snippet=10 noindex", "max-snippet: 10, noindex"
     ),
-    "a valued term for this crawler": Case(
-        GOOGLE, {"max_image_preview": "none"}, lines=x("mybot: max-image-preview: none")
+    "a valued term for this crawler": says(
+        GOOGLE, "max_image_preview=none", "mybot: max-image-preview: none"
     ),
-    "a valued term for another one": Case(GOOGLE, {}, lines=x("otherbot: max-snippet: 10")),
-    "a valued term does not end the scope": Case(
-        GOOGLE, {}, lines=x("otherbot: max-snippet: 10, noindex")
-    ),
-    "a date with a comma": Case(
+    "a valued term for another one": says(GOOGLE, "", "otherbot: max-snippet: 10"),
+    "a valued term does not end the scope": says(GOOGLE, "", "otherbot: max-snippet: 10, noindex"),
+    "a date with a comma": says(
         GOOGLE,
-        {"unavailable_after": utc(2025, 8, 3, 12), **rules("noindex")},
-        lines=x("unavailable_after: Sunday, 03-Aug-2025 12:00:00 GMT, noindex"),
+        "unavailable_after=2025-08-03T12 noindex",
+        "unavailable_after: Sunday, 03-Aug-2025 12:00:00 GMT, noindex",
     ),
-    "a date for another one": Case(
+    "a date for another one": says(
         GOOGLE,
-        rules("nofollow"),
-        lines=x(
-            "otherbot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, noindex", "mybot: nofollow"
-        ),
+        "nofollow",
+        "otherbot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, noindex",
+        "mybot: nofollow",
     ),
-    "a date between names": Case(
+    "a date between names": says(
         GOOGLE,
-        {"unavailable_after": utc(2025, 8, 3, 12), **rules("nofollow")},
-        lines=x(
-            "mybot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, nofollow, other: noindex"
-        ),
+        "unavailable_after=2025-08-03T12 nofollow",
+        "mybot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, nofollow, other: noindex",
     ),
-    "spaces instead of commas": Case(
-        CHOICE, rules("noindex", "nofollow"), lines=x("noindex nofollow")
-    ),
-    "lines joined by a proxy": Case(
-        RFC9110, rules("nofollow"), lines=x("otherbot: noindex, mybot: nofollow")
-    ),
-    "empty": Case(CHOICE, {}, lines=x("", ",")),
-    "an unknown term": Case(GOOGLE, {}, lines=x("nonsense")),
-    "octets beyond ASCII": Case(CHOICE, rules("noindex"), lines=x("caf\u00e9, noindex")),
+    "spaces instead of commas": says(CHOICE, "noindex nofollow", "noindex nofollow"),
+    "lines joined by a proxy": says(RFC9110, "nofollow", "otherbot: noindex, mybot: nofollow"),
+    "empty": says(CHOICE, "", "", ","),
+    "an unknown term": says(GOOGLE, "", "nonsense"),
+    "octets beyond ASCII": says(CHOICE, "noindex", "caf\u00e9, noindex"),
     "header and meta add up": Case(
-        GOOGLE,
-        rules("noindex", "nofollow"),
-        "<meta name=robots content=noindex>",
-        x("nofollow"),
+        GOOGLE, "noindex nofollow", "<meta name=robots content=noindex>", x("nofollow")
     ),
     "the earliest date of header and meta": Case(
         REPEXT,
-        {"unavailable_after": utc(2024, 1, 1)},
+        "unavailable_after=2024-01-01",
         "<meta name=robots content='unavailable_after: 2024-01-01'>",
         x("unavailable_after: 2025-01-01"),
     ),
-    "kollar: headers know no lifting": Case(
-        CHOICE, rules("noindex"), lines=x("noindex, all"), profile="kollar"
-    ),
-    "within 8 KB": Case(CHOICE, rules("noindex"), lines=x("a," * 4_000 + "noindex")),
-    "beyond 8 KB": Case(CHOICE, {}, lines=x("a," * 4_100 + "noindex")),
-    "Robots-Tag, whose draft has expired": Case(REPEXT, {}, lines=[("Robots-Tag", "*;noindex")]),
-    "a line beyond 8 KB": Case(CHOICE, {}, lines=x("a," * 4_096, "noindex")),
+    "kollar: headers know no lifting": says(CHOICE, "noindex", "noindex, all", profile="kollar"),
+    "within 8 KB": says(CHOICE, "noindex", "a," * 4_000 + "noindex"),
+    "beyond 8 KB": says(CHOICE, "", "a," * 4_100 + "noindex"),
+    "Robots-Tag, whose draft has expired": Case(REPEXT, "", lines=[("Robots-Tag", "*;noindex")]),
+    "a line beyond 8 KB": says(CHOICE, "", "a," * 4_096, "noindex"),
 }
 
 

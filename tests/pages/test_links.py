@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
@@ -12,22 +11,9 @@ from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from tests.rows import rows
 
 REFERENCES = [
-    "/x",
-    " /a b ",
-    "/x\ny\tz",
-    "/é?q=é",
-    "/é?q=é#é",
-    "?q=1&amp;é=2",
-    "../../x/./y/../z",
-    "/%7ex?%e9=%2F",
-    "\\x\\y",
-    "//other.example/x?é",
-    "/x|y[1]{2}",
-    "/x?a=+&b=%20&a=1",
-    "HTTPS://E.ORG:443/x",
-    "https://bücher.example/x",
-    "",
-    "#a",
+    *("/x", " /a b ", "/x\ny\tz", "/é?q=é", "/é?q=é#é", "?q=1&amp;é=2", "../../x/./y/../z"),
+    *("/%7ex?%e9=%2F", "\\x\\y", "//other.example/x?é", "/x|y[1]{2}", "/x?a=+&b=%20&a=1"),
+    *("HTTPS://E.ORG:443/x", "https://bücher.example/x", "", "#a"),
 ]
 
 
@@ -55,7 +41,7 @@ def test_whatever_way_a_request_is_made_its_link_is_found(reference: str, encodi
         assert canonical(request.url) in closed, request.url
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
+@rows("encoding", ["utf-8", "iso-8859-1"])
 def test_another_link_opens_a_url_in_each_of_its_forms(encoding: str) -> None:
     """A URL counts as closed only if every link to it does."""
     html = '<html><body><a rel="nofollow" href="/?é">1</a><a href="/?é#b">2</a>'

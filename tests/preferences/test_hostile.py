@@ -5,7 +5,6 @@ RFC 9309 section 3, RFC 9651 section 6: untrusted content.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,7 @@ from scrapy_rep.preferences.vocabularies import (
     licenses_of_field,
     tdmrep,
 )
-from tests.hostile.test_budgets import ROOM, calibration
+from tests.hostile.test_budgets import assert_quick
 from tests.hostile.test_costly import wrong_order
 from tests.preferences.answers import answers
 from tests.timed import timed
@@ -69,13 +68,6 @@ ROBOTS = {
     "long signals": document("Content-Signal: x@=n" + ",a=no" * 1_600),
     "licences": document("License: https://e.org/@"),
 }
-
-
-def assert_quick(work: Callable[[], Any], most: float) -> None:
-    """It takes no longer, by the processor's time and with room for others on the machine."""
-    begin = time.process_time()
-    work()
-    assert time.process_time() - begin < most * calibration() * ROOM
 
 
 @timed

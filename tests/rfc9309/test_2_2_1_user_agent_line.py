@@ -1,9 +1,8 @@
 """RFC 9309 section 2.2.1: the user-agent line."""
 
-import pytest
-
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 HEADER = "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"
 
@@ -16,16 +15,16 @@ def test_the_product_token_is_found_in_the_header_of_the_figure() -> None:
     assert robots.allowed("https://e.org/", HEADER.replace("ExampleBot", "OtherBot"))
 
 
-@pytest.mark.parametrize("line", ["examplebot", "EXAMPLEBOT", "eXaMpLeBoT"])
-@pytest.mark.parametrize("crawler", ["ExampleBot", "examplebot", "EXAMPLEBOT"])
+@rows("line", ["examplebot", "EXAMPLEBOT", "eXaMpLeBoT"])
+@rows("crawler", ["ExampleBot", "examplebot", "EXAMPLEBOT"])
 def test_crawlers_use_case_insensitive_matching(line: str, crawler: str) -> None:
     """RFC 9309 section 2.2.1: crawlers MUST use case-insensitive matching to find the group."""
     robots = RobotsTxt.parse(f"user-agent: {line}\ndisallow: /\n".encode())
     assert not robots.allowed("https://e.org/", crawler)
 
 
-@pytest.mark.parametrize(
-    ("line", "crawler"),
+@rows(
+    "line, crawler",
     [("bot", "mybot"), ("my", "mybot"), ("mybot", "my"), ("mybot", "bot"), ("foo", "foobot")],
 )
 def test_a_part_of_a_token_is_another_token(line: str, crawler: str) -> None:
@@ -34,22 +33,10 @@ def test_a_part_of_a_token_is_another_token(line: str, crawler: str) -> None:
     assert robots.allowed("https://e.org/", crawler)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "mybot/1.0",
-        "mybot bar",
-        "mybot, other",
-        "mybot*",
-        "mybot;",
-        "mybot (x)",
-        "mybot\t/",
-        "mybot.x",
-    ],
-)
-def test_a_token_ends_before_the_first_character_that_no_token_holds(value: str) -> None:
+@rows("rest", ["/1.0", " bar", ", other", "*", ";", " (x)", "\t/", ".x"])
+def test_a_token_ends_before_the_first_character_that_no_token_holds(rest: str) -> None:
     """RFC 9309 section 2.2.1: the token MUST contain only letters, ``_`` and ``-``."""
-    robots = RobotsTxt.parse(f"user-agent: {value}\ndisallow: /\n".encode())
+    robots = RobotsTxt.parse(f"user-agent: mybot{rest}\ndisallow: /\n".encode())
     assert not robots.allowed("https://e.org/", "mybot")
     assert robots.allowed("https://e.org/", "other")
 
@@ -110,8 +97,8 @@ disallow: /baz
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "example", "baz"),
+@rows(
+    "path, example, baz",
     [("/foo", False, True), ("/bar", False, True), ("/baz", True, False), ("/qux", True, True)],
 )
 def test_the_star_group_is_obeyed_if_no_other_matches(path: str, example: bool, baz: bool) -> None:
@@ -128,14 +115,14 @@ def test_several_star_groups_are_one() -> None:
     assert not robots.allowed("https://e.org/b", "x")
 
 
-@pytest.mark.parametrize("value", ["*", "* ", "*;", "*\\", "* foo", "*/1.0", "**", "*\xa0", "*.*"])
+@rows("value", ["*", "* ", "*;", "*\\", "* foo", "*/1.0", "**", "*\xa0", "*.*"])
 def test_a_star_with_anything_after_it_is_the_default_group(value: str) -> None:
     """RFC 9309 section 2.2.1: what follows a token does not change it."""
     robots = RobotsTxt.parse(f"user-agent: {value}\ndisallow: /\n".encode("latin-1"))
     assert not robots.allowed("https://e.org/", "x")
 
 
-@pytest.mark.parametrize("value", ["*MJ12bot*", "*scalepostAI", "*libwww*", "*-x", "*_x", "*9"])
+@rows("value", ["*MJ12bot*", "*scalepostAI", "*libwww*", "*-x", "*_x", "*9"])
 def test_a_star_before_a_name_is_no_default_group(value: str) -> None:
     """RFC 9309 section 2.2: neither an identifier nor ``*``; such lines mean one crawler.
 
@@ -146,9 +133,7 @@ def test_a_star_before_a_name_is_no_default_group(value: str) -> None:
     assert robots.allowed("https://e.org/", "x")
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"\n\n", b"# nothing\n", b"user-agent: other\ndisallow: /\n"]
-)
+@rows("body", [b"", b"\n\n", b"# nothing\n", b"user-agent: other\ndisallow: /\n"])
 def test_without_a_matching_group_no_rules_apply(body: bytes) -> None:
     """RFC 9309 section 2.2.1: no group matches and there is no ``*``, or no groups at all."""
     robots = RobotsTxt.parse(body)

@@ -53,48 +53,39 @@ def test_special_characters_match_verbatim_when_encoded(pattern: str, uri: str) 
 
 
 @rows(
-    "pattern, uri, expected",
+    "pattern, matching, others",
     [
-        ("*.gif$", "/a/b.gif", True),
-        ("*.gif$", "/a/b.gifs", False),
-        ("*", "/", True),
-        ("*$", "/x", True),
-        ("/*", "/", True),
-        ("$", "/", False),
-        ("/$", "/", True),
-        ("/$", "/x", False),
-        ("/*.php$", "/a.php.php", True),
-        ("/*.php$", "/a.php?x=.php", True),
-        ("/*ab*cd$", "/xabxabxcdxcd", True),
-        ("/*ab*cd$", "/xabxcdx", False),
-        ("/*abc*bcd$", "/abcd", False),
-        ("/*aa$", "/a", False),
-        ("/a*a$", "/a", False),
-        ("/a*$", "/abc", True),
-        ("/a**b***c", "/a-b-c", True),
-        ("/a$b", "/a$bc", True),
-        ("/a$b", "/a%24bc", True),
-        ("/a$$", "/a$", True),
-        ("/a$$", "/a", False),
-        ("/a$*", "/a$x", True),
-        ("/a$*", "/ax", False),
-        ("/a*$b", "/axx$b", True),
-        ("/*%2Ab", "/x*b", True),
-        ("/*%2Ab", "/xb", False),
-        ("*/x", "/x", True),
-        ("/*/x", "/x", False),
-        ("/*/x", "/a/x", True),
-        ("/*?", "/a?", True),
-        ("/*?", "/a", False),
-        ("/*?*=", "/a?b=c", True),
-        ("/*?*=", "/a=?b", False),
-        ("/*/*/c", "/a/c", False),
-        ("/*/*/c", "/a/b/c", True),
+        ("*.gif$", ["/a/b.gif"], ["/a/b.gifs"]),
+        ("*", ["/"], []),
+        ("*$", ["/x"], []),
+        ("/*", ["/"], []),
+        ("$", [], ["/"]),
+        ("/$", ["/"], ["/x"]),
+        ("/*.php$", ["/a.php.php", "/a.php?x=.php"], []),
+        ("/*ab*cd$", ["/xabxabxcdxcd"], ["/xabxcdx"]),
+        ("/*abc*bcd$", [], ["/abcd"]),
+        ("/*aa$", [], ["/a"]),
+        ("/a*a$", [], ["/a"]),
+        ("/a*$", ["/abc"], []),
+        ("/a**b***c", ["/a-b-c"], []),
+        ("/a$b", ["/a$bc", "/a%24bc"], []),
+        ("/a$$", ["/a$"], ["/a"]),
+        ("/a$*", ["/a$x"], ["/ax"]),
+        ("/a*$b", ["/axx$b"], []),
+        ("/*%2Ab", ["/x*b"], ["/xb"]),
+        ("*/x", ["/x"], []),
+        ("/*/x", ["/a/x"], ["/x"]),
+        ("/*?", ["/a?"], ["/a"]),
+        ("/*?*=", ["/a?b=c"], ["/a=?b"]),
+        ("/*/*/c", ["/a/b/c"], ["/a/c"]),
     ],
 )
-def test_wildcards_match_as_they_are_written(pattern: str, uri: str, expected: bool) -> None:
+def test_wildcards_match_as_they_are_written(
+    pattern: str, matching: list[str], others: list[str]
+) -> None:
     """RFC 9309 section 2.2.3: ``*`` anywhere, ``$`` at the end and nowhere else."""
-    assert matches(pattern, uri) is expected
+    for uri in [*matching, *others]:
+        assert matches(pattern, uri) is (uri in matching), uri
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """RFC 9309 section 2.2: the ABNF, production by production."""
 
-import pytest
-
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 CLOSED = "https://e.org/closed"
 OPEN = "https://e.org/open"
@@ -14,7 +13,7 @@ def obeys(body: bytes) -> bool:
     return not robots.allowed(CLOSED, "a") and robots.allowed(OPEN, "a")
 
 
-@pytest.mark.parametrize("end", [b"\r", b"\n", b"\r\n"], ids=["CR", "LF", "CRLF"])
+@rows("end", [b"\r", b"\n", b"\r\n"])
 def test_each_of_three_line_ends_ends_a_line(end: bytes) -> None:
     """RFC 9309 section 2.2: ``NL = %x0D / %x0A / %x0D.0A``."""
     assert obeys(end.join([b"User-agent: a", b"Disallow: /closed", b"Disallow: /other", b""]))
@@ -25,11 +24,7 @@ def test_line_ends_may_be_mixed() -> None:
     assert obeys(b"User-agent: b\rUser-agent: a\r\nDisallow: /x\n\rDisallow: /closed\r\r\n")
 
 
-@pytest.mark.parametrize(
-    "other",
-    [b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8"],
-    ids=["VT", "FF", "FS", "GS", "RS", "C1 NEL", "NEL", "U+2028"],
-)
+@rows("other", [b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8"])
 def test_nothing_else_ends_a_line(other: bytes) -> None:
     """RFC 9309 section 2.2: ``NL`` has no other form, whatever Python takes for a line end."""
     robots = RobotsTxt.parse(b"User-agent: a\nDisallow: /x" + other + b"Disallow: /closed\n")
@@ -43,14 +38,14 @@ def test_a_comment_line_ends_no_user_agent_line_early() -> None:
     assert obeys(b"User-agent: a\n# comment\n\nUser-agent: b\n \t# more\nDisallow: /closed\n")
 
 
-@pytest.mark.parametrize("blank", [b"\n", b"\n\n\n", b" \t\n", b"# x\n", b"\t # x # y\n"])
+@rows("blank", [b"\n", b"\n\n\n", b" \t\n", b"# x\n", b"\t # x # y\n"])
 def test_empty_lines_may_stand_anywhere(blank: bytes) -> None:
     """RFC 9309 section 2.2: ``emptyline`` stands in robotstxt and anywhere in a group."""
     lines = [b"User-agent: a\n", b"User-agent: b\n", b"Disallow: /x\n", b"Disallow: /closed\n"]
     assert obeys(blank + blank.join(lines) + blank)
 
 
-@pytest.mark.parametrize("space", [b"", b" ", b"\t", b" \t  "])
+@rows("space", [b"", b" ", b"\t", b" \t  "])
 def test_space_and_tab_may_stand_around_key_colon_and_value(space: bytes) -> None:
     """RFC 9309 section 2.2: ``*WS`` before the key, around the colon and before the line end."""
     s = space
@@ -60,7 +55,7 @@ def test_space_and_tab_may_stand_around_key_colon_and_value(space: bytes) -> Non
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     "other",
     [b"\x0b", b"\x0c", b"\x1f", b"\xa0", b"\xc2\xa0", b"\x00", b"\xe2\x80\x82", b"\xe2\x80\x8b"],
 )
@@ -74,8 +69,8 @@ def test_nothing_else_is_white_space(other: bytes) -> None:
     assert robots.allowed(CLOSED, "a")
 
 
-@pytest.mark.parametrize("agent", [b"user-agent", b"USER-AGENT", b"uSeR-aGeNt"])
-@pytest.mark.parametrize("disallow", [b"disallow", b"DISALLOW", b"dIsAlLoW"])
+@rows("agent", [b"user-agent", b"USER-AGENT", b"uSeR-aGeNt"])
+@rows("disallow", [b"disallow", b"DISALLOW", b"dIsAlLoW"])
 def test_keys_are_case_insensitive(agent: bytes, disallow: bytes) -> None:
     """RFC 5234 section 2.3: the literals of an ABNF are case-insensitive."""
     assert obeys(agent + b": a\n" + disallow + b": /closed\n")
@@ -130,7 +125,7 @@ def test_a_utf8_byte_order_mark_is_no_part_of_the_first_line() -> None:
     assert obeys(b"\xef\xbb\xbfUser-agent: a\nDisallow: /closed\n")
 
 
-@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+@rows("coding", ["utf-16-le", "utf-16-be"])
 def test_utf16_with_a_byte_order_mark_is_read(coding: str) -> None:
     """RFC 9309 section 2.2.2: implementors MAY bridge encoding mismatches."""
     assert obeys("\ufeffUser-agent: a\r\nDisallow: /closed\r\n".encode(coding))

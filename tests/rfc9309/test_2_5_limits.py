@@ -1,9 +1,8 @@
 """RFC 9309 section 2.5: the parsing limit."""
 
-import pytest
-
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
+from tests.rows import rows
 
 
 def test_the_limit_is_five_hundred_kibibytes() -> None:
@@ -23,7 +22,7 @@ def test_rules_within_the_limit_are_followed_and_others_are_not() -> None:
     assert robots.allowed("https://e.org/beyond", "a")
 
 
-@pytest.mark.parametrize("size", [30, 31, 32, 33, 34, 35, 36])
+@rows("size", [30, 31, 32, 33, 34, 35, 36])
 def test_a_line_that_ends_at_the_limit_is_whole(size: int) -> None:
     """RFC 9309 section 2.5: a partial line is dropped, a whole one is not."""
     body = b"User-agent: *\nDisallow: /abcdefg\nDisallow: /x\n"

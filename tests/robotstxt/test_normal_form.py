@@ -1,9 +1,8 @@
 """Normal form, and parsed patterns."""
 
-import pytest
-
 from scrapy_rep.robotstxt.normal_form import form_of, origin_of
 from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.robotstxt.paths import match_path
 from tests.rows import rows
 
@@ -32,23 +31,44 @@ FORM = form_of(PROFILES["rfc9309"])
         ("https://e.org/a b%20c", "/a b c"),
         ("https://e.org;a", "/;a"),
         ("https://e.org", "/"),
+        ("https://e.org?q", "/?q"),
+        ("https://e.org/?", "/?"),
+        ("https://e.org#f", "/"),
+        ("https://e.org/a#?f/b", "/a"),
+        ("HTTPS://E.ORG/a", "/a"),
+        ("https://e.org:80/a", "/a"),
+        ("https://u:p@e.org/a", "/a"),
+        ("http://[::1]:8080/a", "/a"),
+        ("ftp://h/a", "/a"),
+        ("/a", "/a"),
+        ("//a", "//a"),
+        ("/a?u=http://x/y", "/a?u=http://x/y"),
+        ("https://e.org?u=/a", "/?u=/a"),
+        ("mailto:a@b", "/"),
+        ("", "/"),
         ("?a/b", "/?a/b"),
         (";a/b", "/;a/b"),
         ("://e.org/a", "/a"),
         ("e.org/a://b/c", "/a://b/c"),
         ("e.org?u=http://e.org/a", "/?u=http://e.org/a"),
-        ("e.org", "/"),
         ("/a#b", "/a"),
         ("/a?#b", "/a?"),
     ],
 )
 def test_uris_have_one_normal_form(uri: str, path: str) -> None:
-    """RFC 9309 section 2.2.2: what the standard holds equal is the same text."""
+    """RFC 9309 section 2.2.2: what the standard holds equal is the same text.
+
+    RFC 3986 section 3: scheme, authority and fragment are no part of it.
+    """
     assert match_path(uri, FORM) == path
+    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: {path}$\n".encode("latin-1"))
+    for _ in range(2):
+        assert robots.allowed("https://e.org/zzz", "mybot")
+        assert not robots.allowed(uri, "mybot")
 
 
-@pytest.mark.parametrize(
-    ("uri", "origin"),
+@rows(
+    "uri, origin",
     [
         ("https://e.org/a?b", "https://e.org/"),
         ("http://e.org:80//a", "http://e.org:80/"),

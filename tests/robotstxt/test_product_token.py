@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 (User-Agent strings are quoted whole)
 
-import pytest
-
 from scrapy_rep.robotstxt.product_token import product_token, tokens_of
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -12,8 +10,8 @@ from tests.rows import rows
 RFC = PROFILES["rfc9309"]
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
+@rows(
+    "user_agent, token",
     [
         ("mybot", "mybot"),
         ("my_bot-9", "my_bot-9"),
@@ -42,7 +40,6 @@ CRAWLERS = {
     "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, "
     "like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1; "
     "+http://www.google.com/bot.html)": "Googlebot",
-    "Googlebot-Image/1.0": "Googlebot-Image",
     "Mediapartners-Google": "Mediapartners-Google",
     "AdsBot-Google (+http://www.google.com/adsbot.html)": "AdsBot-Google",
     "Mozilla/5.0 (iPhone; CPU iPhone OS 14_7_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, "
@@ -52,60 +49,35 @@ CRAWLERS = {
     "FeedFetcher-Google; (+http://www.google.com/feedfetcher.html)": "FeedFetcher-Google",
     "Mozilla/5.0 (compatible; GoogleOther)": "GoogleOther",
     "Mozilla/5.0 (compatible; Google-InspectionTool/1.0;)": "Google-InspectionTool",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; "
-    "+http://www.bing.com/bingbot.htm) Chrome/116.0.1938.76 Safari/537.36": "bingbot",
     "msnbot/2.0b (+http://search.msn.com/msnbot.htm)": "msnbot",
     "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)": "Slurp",
-    "Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)": "Baiduspider",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/84.0 Safari/537.36 (compatible;Baiduspider-render/2.0; "
     "+http://www.baidu.com/search/spider.html)": "Baiduspider-render",
-    "Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)": "YandexBot",
-    "Mozilla/5.0 (compatible; YandexImages/3.0; +http://yandex.com/bots)": "YandexImages",
     "DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)": "DuckDuckBot",
     "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like "
     "Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)": "Applebot",
-    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_10_1) AppleWebKit/600.2.5 (KHTML, like Gecko) "
-    "Version/8.0.2 Safari/600.2.5 (Amazonbot/0.1; "
-    "+https://developer.amazon.com/support/amazonbot)": "Amazonbot",
     "Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Mobile "
     "Safari/537.36 (compatible; Bytespider; spider-feedback@bytedance.com)": "Bytespider",
     "Mozilla/5.0 (compatible; PetalBot;+https://webmaster.petalsearch.com/site/petalbot)": "PetalBot",
     "Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)": "archive",
     "ia_archiver (+http://www.alexa.com/site/help/webmasters; crawler@alexa.com)": "ia_archiver",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; "
-    "+https://openai.com/gptbot)": "GPTBot",
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; "
     "+https://openai.com/bot": "ChatGPT-User",
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; "
     "+claudebot@anthropic.com)": "ClaudeBot",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; PerplexityBot/1.0; "
-    "+https://perplexity.ai/perplexitybot)": "PerplexityBot",
     "CCBot/2.0 (https://commoncrawl.org/faq/)": "CCBot",
     "meta-externalagent/1.1 (+https://developers.facebook.com/docs/sharing/webmasters/crawler)": "meta-externalagent",
-    "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)": "facebookexternalhit",
-    "Twitterbot/1.0": "Twitterbot",
     "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)": "LinkedInBot",
-    "Mozilla/5.0 (compatible; Pinterestbot/1.0; +https://www.pinterest.com/bot.html)": "Pinterestbot",
-    "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)": "Discordbot",
-    "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)": "AhrefsBot",
     "Mozilla/5.0 (compatible; SemrushBot/7~bl; +http://www.semrush.com/bot.html)": "SemrushBot",
     "Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)": "MJ12bot",
-    "Mozilla/5.0 (compatible; DotBot/1.2; +https://opensiteexplorer.org/dotbot; help@moz.com)": "DotBot",
-    "Mozilla/5.0 (compatible; BLEXBot/1.0; +http://webmeup-crawler.com/)": "BLEXBot",
-    "Mozilla/5.0 (compatible; DataForSeoBot/1.0; +https://dataforseo.com/dataforseo-bot)": "DataForSeoBot",
-    "Mozilla/5.0 (compatible; SeznamBot/4.0; +http://napoveda.seznam.cz/seznambot-intro/)": "SeznamBot",
-    "Mozilla/5.0 (compatible; SeekportBot; +https://bot.seekport.com)": "SeekportBot",
-    "Mozilla/5.0 (compatible; Yeti/1.1; +http://naver.me/spd)": "Yeti",
     "Mozilla/5.0 (compatible; coccocbot-web/1.0; +http://help.coccoc.com/searchengine)": "coccocbot-web",
     "Mozilla/5.0 (compatible; Mail.RU_Bot/2.0; +http://go.mail.ru/help/robots)": "Mail",
     "Sogou web spider/4.0(+http://www.sogou.com/docs/help/webmasters.htm#07)": "Sogou",
     "Scrapy/2.14.0 (+https://scrapy.org)": "Scrapy",
-    "curl/8.5.0": "curl",
-    "Wget/1.21.4": "Wget",
     "python-requests/2.32.3": "python-requests",
 }
-"""What well-known crawlers send, and the name that robots.txt files call them by."""
+"""What well-known crawlers send, one of each form, and the name that files call them by."""
 
 NO_CRAWLERS = [
     "",
@@ -123,14 +95,9 @@ NO_CRAWLERS = [
     "Mozilla/5.0 (X11; https://e.org/2026/) Chrome/130.0",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/131.0.0.0 Safari/537.36",
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/131.0.0.0 Safari/537.36 Edg/131.0.2903.70",
-    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like "
-    "Gecko) Version/18.1 Safari/605.1.15",
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, "
     "like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
     "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0",
-    "Mozilla/5.0 (Android 14; Mobile; rv:133.0) Gecko/133.0 Firefox/133.0",
     "Mozilla/5.0 (Linux; Android 14; SM-S921B Build/UP1A.231005.007; wv) AppleWebKit/537.36 "
     "(KHTML, like Gecko) Version/4.0 Chrome/131.0.0.0 Mobile Safari/537.36",
     "Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Win64; x64; Trident/5.0; .NET CLR "
@@ -140,8 +107,6 @@ NO_CRAWLERS = [
     "Mozilla/5.0 (compatible; Konqueror/4.5; Linux; X11; en_US) KHTML/4.5.4 (like Gecko) Kubuntu",
     "Mozilla/5.0 (compatible; Windows; U; Windows NT 6.2; WOW64; en-US; rv:12.0) "
     "Gecko/20120403211507 Firefox/12.0",
-    "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/131.0.0.0 Safari/537.36",
 ]
 
 
@@ -170,8 +135,8 @@ def test_a_name_with_a_dot_is_cut_as_a_user_agent_line_is() -> None:
     assert not robots.allowed("https://e.org/", "archive.org_bot")
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
+@rows(
+    "user_agent, token",
     [
         ("Lycos_Spider_(Rex)/1.0 libwww/3.1", "lycos_spider_(rex)"),
         ("Mozilla/5.0 (compatible; foobot/1.0)", "foobot"),

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.requested_pace import RequestedPace
-from scrapy_rep.robotparser import RepRobotParser
-from scrapy_rep.robotstxt.pace import LONGEST_DELAY
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.waiting.hosts import PacedHost
 from tests.scripted import Clock
 
 DAY = 86_400.0
-
-
-def pace_of(text: str, agent: str = "mybot") -> RequestedPace:
-    """What a robots.txt asks of an agent."""
-    robots = RobotsTxt.parse(text.encode("utf-8", "surrogateescape"))
-    return RequestedPace((agent,), robots.pace(agent).interval)
 
 
 def asker(port: int = 80) -> Any:
@@ -33,51 +22,6 @@ def asker(port: int = 80) -> Any:
 def host_with(least: float = 0.0) -> PacedHost:
     """A host that asks for nothing yet."""
     return PacedHost("a.example", least)
-
-
-def values(seed: int, count: int) -> list[str]:
-    """What might stand behind `Crawl-delay:`; the odd ones of the world are tried elsewhere."""
-    chance, characters = random.Random(seed), "0123456789.,eE+-/smhd nif\t%"
-    return ["".join(chance.choices(characters, k=chance.randint(1, 12))) for _ in range(count)]
-
-
-@pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate"])
-def test_no_value_is_out_of_range(key: str) -> None:
-    """Five hundred values of each record: none raises, none is negative, endless or no number."""
-    for value in values(seed=1, count=500):
-        text = f"User-agent: *\n{key}: {value}\nDisallow: /private\n"
-        robots = RobotsTxt.parse(text.encode("utf-8"))
-        delay = RepRobotParser(robots).crawl_delay("mybot")
-        assert delay is None or 0 <= delay <= LONGEST_DELAY, value
-        pace = pace_of(text)
-        assert 0 <= pace.interval <= LONGEST_DELAY, value
-        assert 0 <= pace.kept(60.0) <= 60, value
-        assert not robots.allowed("https://e.org/private", "mybot"), value
-
-
-@pytest.mark.parametrize(
-    ("lines", "seconds"),
-    [
-        ("Crawl-delay: 2.5", 2.5),
-        ("crawl delay: 2", 2.0),
-        ("Crawl-delay: 2\nCrawl-delay: 3\nCrawl-delay: 1", 3.0),
-        ("Request-rate: 2/1", 0.5),
-        ("Request-rate: 1/10m", 600.0),
-        ("Request-rate: 1/2h", 7_200.0),
-        ("Request-rate: 30/1m", 2.0),
-        ("Request-rate: 1/5\nCrawl-delay: 4", 5.0),
-        ("Request-rate: 1/5\nCrawl-delay: 6", 6.0),
-        ("Request-rate: 1/5 0000-0100\nRequest-rate: 1/2", 5.0),
-        ("Request-rate: 1/5 0200-0300\nVisit-time: 0400-0500", 5.0),
-        ("Crawl-delay: 0", 0.0),
-        ("Crawl-delay: -1", 0.0),
-        ("Request-rate: 0/5\nRequest-rate: 5/0", 0.0),
-    ],
-)
-def test_the_politest_value_counts(lines: str, seconds: float) -> None:
-    """Of all Crawl-delay and Request-rate records, at any time of the day, the longest interval."""
-    pace = pace_of(f"User-agent: mybot\n{lines}\nDisallow:\n\nUser-agent: *\nCrawl-delay: 99\n")
-    assert pace.interval == seconds
 
 
 def test_a_pace_lasts_for_a_day(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
@@ -179,28 +179,32 @@ async def test_a_wait_is_counted_from_when_the_worker_asked(
     other.end_turn(NAME, token, INTERVAL)
 
 
-class OddStore(CustomStore):
-    """It refuses turns, and names any wait."""
+class ScriptedStore(CustomStore):
+    """It answers as it is told."""
 
     keeps_pace = True
-    wait = 0.0
-    asked: list[str] = []  # noqa: RUF012
+
+    def __init__(self, answer: Callable[[str], Turn]) -> None:
+        super().__init__()
+        self.answer = answer
+        self.asked: list[str] = []
 
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
-        """Not now."""
+        """The answer to the question for that token."""
         self.asked.append(token)
-        return Turn(None, self.wait)
+        return self.answer(token)
+
+
+def down(_: str) -> Turn:
+    """The answer of a store that fails."""
+    raise StoreError("down")
 
 
 @pytest.mark.parametrize("wait", [float("nan"), float("inf"), 1e15, -1e15, -0.0])
 @ensureDeferred
-async def test_no_wait_is_shorter_or_longer_than_reason_has_it(
-    monkeypatch: pytest.MonkeyPatch, wait: float
-) -> None:
+async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float) -> None:
     """Whatever is read from a store: it is asked neither without end nor in years."""
-    monkeypatch.setattr(OddStore, "wait", wait)
-    monkeypatch.setattr(OddStore, "asked", [])
-    worker = Worker(OddStore())
+    worker = Worker(ScriptedStore(lambda _: Turn(None, wait)))
     asked = monotonic()
     assert not worker.has_turn()
     while worker.host.not_before < 0.0:
@@ -209,45 +213,22 @@ async def test_no_wait_is_shorter_or_longer_than_reason_has_it(
     worker.pace.close()
 
 
-class LostStore(OddStore):
-    """Its first answers are lost."""
-
-    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
-        """A turn, the third time."""
-        super().take_turn(host, seconds, interval, token)
-        if len(self.asked) < 3:
-            raise StoreError("the answer was lost")
-        return Turn(token)
-
-
 @ensureDeferred
 async def test_after_a_lost_answer_the_same_turn_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It may have been granted. The next turn has another token."""
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
-    monkeypatch.setattr(LostStore, "asked", [])
-    worker = Worker(LostStore())
+    store = ScriptedStore(lambda token: Turn(token) if len(store.asked) > 2 else down(token))
+    worker = Worker(store)
     await worker.take()
-    assert len(set(LostStore.asked)) == 1
+    assert len(set(store.asked)) == 1
     worker.host.ended = monotonic()
     worker.pace.ended(worker.host)
     await worker.take()
-    assert len(LostStore.asked) == 4
-    assert len(set(LostStore.asked)) == 2
+    assert len(store.asked) == 4
+    assert len(set(store.asked)) == 2
     worker.pace.close()
-
-
-class BrokenStore(OddStore):
-    """It fails until it works."""
-
-    works = False
-
-    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
-        """A turn, in the end."""
-        if not self.works:
-            raise StoreError("down")
-        return Turn(token)
 
 
 @ensureDeferred
@@ -257,10 +238,10 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
     """One that asked just before makes one more request without it; intervals may be shorter."""
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
-    monkeypatch.setattr(BrokenStore, "works", False)
-    worker = Worker(BrokenStore())
+    store = ScriptedStore(down)
+    worker = Worker(store)
     await worker.take()
-    monkeypatch.setattr(BrokenStore, "works", True)
+    store.answer = Turn
     back = worker.host.ended = monotonic()
     worker.pace.ended(worker.host)
     await worker.take()
