@@ -55,12 +55,18 @@ class ClosingSpider(RequestsSpider):
         assert gate is not None
         return gate
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait; Scrapy's own middleware does not tell."""
+        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        return gate.cache_info()["waiting"] if gate else 0
+
     def opened(self) -> None:
         """The stop is arranged."""
         if self.close_after is None:
             return
         begins = not self.after or self.crawler.stats.get_value(self.after) is not None
-        if begins and self.gate.cache_info()["waiting"] >= self.parked:
+        if begins and self.waiting >= self.parked:
             call_later(self.close_after, self.stop)
         else:
             call_later(0.01, self.opened)
@@ -70,14 +76,14 @@ class ClosingSpider(RequestsSpider):
         if self.crawler.engine is None or self.crawler.engine.spider is None:
             return  # it was over before
         self.stopping_since = monotonic()
-        self.crawler.stats.set_value("closing/waiting", self.gate.cache_info()["waiting"])
+        self.crawler.stats.set_value("closing/waiting", self.waiting)
         closing = self.crawler.engine.close_spider_async(reason="stopped")
         deferred_from_coro(closing).addErrback(self._too_late)
 
     def idle(self) -> None:
         """Scrapy takes the spider for idle."""
         self.crawler.stats.inc_value("idle/all")
-        if self.gate.cache_info()["waiting"]:
+        if self.waiting:
             self.crawler.stats.inc_value("idle/waiting")
 
     def at_the_end(self) -> None:
@@ -116,7 +122,9 @@ class ItemSpider(ClosingSpider):
     def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.asked = list(files)
+        self.items: list[dict[str, Any]] = []
 
     def found(self, response: Response) -> Iterable[Any]:
         """The item."""
-        yield {"url": response.url, "file_urls": self.asked}
+        self.items.append({"url": response.url, "file_urls": self.asked})
+        yield self.items[-1]

@@ -117,82 +117,57 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
 
 TO_SET = "so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product token "
 TO_SET += "of your crawler"
+NAMES_NONE = f"names no crawler, {TO_SET}"
+NOT_A_TOKEN = "is not a product token, which has only letters, digits, _ and -: "
+NOT_A_TOKEN += "robots.txt files are searched for shop"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0"
 
 
 @pytest.mark.parametrize(
-    ("settings", "begins", "warns"),
+    ("place", "name", "begins", "warns"),
     [
-        ({}, "as Scrapy. Set USER_AGENT to the name of your crawler", ""),
-        ({"USER_AGENT": "shop/1.0 (+https://e.org)"}, "as shop", ""),
-        ({"USER_AGENT": ""}, "", f"No User-Agent is set, {TO_SET}"),
-        ({"USER_AGENT": None}, "", f"No User-Agent is set, {TO_SET}"),
-        ({"USER_AGENT": CHROME}, "", f'The User-Agent "{CHROME}" names no crawler, {TO_SET}'),
-        ({"ROBOTSTXT_USER_AGENT": ["shop-news", "shop"]}, "as shop-news, else shop", ""),
-        ({"ROBOTSTXT_USER_AGENT": ["Shop/1.0 (+http://x)", "b"]}, "as Shop, else b", ""),
-        (
-            {"ROBOTSTXT_USER_AGENT": ["Mozilla/5.0", "b"]},
-            "as b",
-            f'The User-Agent "Mozilla/5.0" names no crawler, {TO_SET}',
-        ),
-        ({"ROBOTSTXT_USER_AGENT": "*"}, "as *", ""),
-        (
-            {"ROBOTSTXT_USER_AGENT": "Lycos_(Rex)/1.0", "REP_PROFILE": "kollar"},
-            "as Lycos_(Rex)",
-            "",
-        ),
+        ("", None, "Scrapy. Set USER_AGENT to the name of your crawler", ""),
+        ("USER_AGENT", "shop/1.0 (+https://e.org)", "shop", ""),
+        ("USER_AGENT", "", "", f"No User-Agent is set, {TO_SET}"),
+        ("USER_AGENT", None, "", f"No User-Agent is set, {TO_SET}"),
+        ("USER_AGENT", CHROME, "", f'The User-Agent "{CHROME}" {NAMES_NONE}'),
+        ("setting", ["shop-news", "shop"], "shop-news, else shop", ""),
+        ("setting", ["Shop/1.0 (+http://x)", "b"], "Shop, else b", ""),
+        ("setting", ["Mozilla/5.0", "b"], "b", f'The User-Agent "Mozilla/5.0" {NAMES_NONE}'),
+        ("setting", "*", "*", ""),
+        ("setting", "shop bot", "shop", f'"shop bot" {NOT_A_TOKEN}'),
+        ("setting", "shop.bot/1.0", "shop", f'"shop.bot/1.0" {NOT_A_TOKEN}'),
+        ("setting", "shop\x1b[31m", "shop", f'"shop\\x1b[31m" {NOT_A_TOKEN}'),
+        ("setting", "Shop/1.0 bot", "Shop", ""),
+        ("setting", "SHOP (+https://example.org)", "SHOP", ""),
+        ("setting", "Mozilla/5.0 (compatible; shop; +https://example.org)", "shop", ""),
+        ("spider", "shop bot", "shop", f'"shop bot" {NOT_A_TOKEN}'),
+        ("meta", "shop bot", "", f'"shop bot" {NOT_A_TOKEN}'),
+        ("meta", "Shop/1.0 bot", "", ""),
     ],
 )
 @ensureDeferred
 async def test_the_log_says_at_the_start_who_the_crawler_is(
-    site: Site, settings: dict[str, Any], begins: str, warns: str
+    site: Site, place: str, name: Any, begins: str, warns: str
 ) -> None:
     """One line, and a hint where the name is that of all crawlers that do not set one.
 
-    A browser's User-Agent, or none, names no crawler: one warning says what to set.
+    A browser's User-Agent, or none, names no crawler: one warning says what to set. So is one of a
+    name that goes on after its token, however many requests bear it; the token is searched for.
     """
-    shop = site.authority("User-agent: Mozilla\nUser-agent: Chrome\nDisallow: /a\n")
-    urls = [shop.url("/a"), shop.url("/b")]
-    result = (await crawl(settings=obey(**settings), plans=urls)).check()
-    assert result.downloaded == urls
-    if begins:
-        assert result.lines("^Obeying", "INFO") == [f"Obeying robots.txt {begins}"]
-    assert result.lines("User-Agent", "WARNING") == ([warns] if warns else [])
-
-
-NOT_A_TOKEN = "is not a product token, which has only letters, digits, _ and -"
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "shown"),
-    [
-        ("setting", "shop bot", "shop bot"),
-        ("setting", "shop.bot/1.0", "shop.bot/1.0"),
-        ("setting", "shop\x1b[31m", "shop\\x1b[31m"),
-        ("setting", "Shop/1.0 bot", None),
-        ("setting", "SHOP (+https://example.org)", None),
-        ("setting", "Mozilla/5.0 (compatible; shop; +https://example.org)", None),
-        ("spider", "shop bot", "shop bot"),
-        ("meta", "shop bot", "shop bot"),
-        ("meta", "Shop/1.0 bot", None),
-    ],
-)
-@ensureDeferred
-async def test_a_name_that_goes_on_after_its_token_gets_a_warning(
-    site: Site, place: str, name: str, shown: str | None
-) -> None:
-    """One, however many requests bear the name; the token is what is searched for."""
-    shop = site.authority("User-agent: shop\nDisallow: /\n")
+    groups = ("User-agent: Mozilla\nUser-agent: Chrome", "User-agent: shop")
+    shop = site.authority("".join(f"{group}\nDisallow: /\n\n" for group in groups))
     meta = {"robotstxt_user_agent": name} if place == "meta" else {}
-    settings = obey(**({"ROBOTSTXT_USER_AGENT": name} if place == "setting" else {}))
+    keys = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
+    settings = obey(**({keys[place]: name} if place in keys else {}))
     arguments = {"robotstxt_user_agent": name} if place == "spider" else {}
     plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
     result = (await crawl(settings=settings, plans=plans, **arguments)).check()
-    assert len(result.forbidden) == 2
-    said = f'"{shown}" {NOT_A_TOKEN}: robots.txt files are searched for shop'
-    assert result.lines("not a product token", "WARNING") == ([said] if shown else [])
-    if place != "meta":
-        assert [line.lower() for line in result.lines("^Obeying")] == ["obeying robots.txt as shop"]
+    is_shop = begins.lower().startswith("shop") or place == "meta"
+    assert len(result.forbidden) == (2 if is_shop else 0)
+    if begins:
+        assert [line.partition(" as ")[2] for line in result.lines("^Obeying", "INFO")] == [begins]
+    assert result.lines("User-Agent|not a product token", "WARNING") == ([warns] if warns else [])
 
 
 class LateSpider(RequestsSpider):
