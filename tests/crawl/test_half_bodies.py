@@ -19,9 +19,9 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.pacing import SLOTLESS
 from tests.crawl.plugin import obey
-from tests.crawl.test_redirects import visit
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply
 from tests.rows import first
@@ -263,10 +263,5 @@ async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compres
         body = encode(TEXT)
         places = [place for place in range(1, len(body), 7) if not may_end(name, TEXT, place)]
         robots += [sent("length", coding, body, place) for place in places]
-    settings = {
-        "DOWNLOADER": "tests.crawl.pacing.SlotlessDownloader",
-        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
-        "COMPRESSION_ENABLED": compression,
-    }
-    kinds = await visit_all(site, robots, **settings)
+    kinds = await visit_all(site, robots, **SLOTLESS, COMPRESSION_ENABLED=compression)
     assert kinds == ["forbidden", *["unreachable"] * (len(robots) - 1)]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
+from tests.crawl.harness import visit
 from tests.crawl.plugin import RULES, obey
-from tests.crawl.test_redirects import visit
 from tests.replies import Endless, Reply, redirect
 from tests.site import Site
 

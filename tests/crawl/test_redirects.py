@@ -11,20 +11,14 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl
-from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.result import Result
+from tests.crawl.harness import visit
+from tests.crawl.plugin import NOTHING, RULES
 from tests.crawl.test_freshness import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
 from tests.rows import first
 from tests.site import Site
 from tests.spellings import local_hosts
-
-
-async def visit(plans: list[Any], **settings: Any) -> Result:
-    """A crawl."""
-    return (await crawl(settings=obey(**settings), plans=plans)).check()
 
 
 @ensureDeferred
