@@ -205,7 +205,7 @@ async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -
         for value, wait in values
     }
     found = await fetches_after(
-        clock, {shop: (0, wait - 2, wait + 1) for shop, wait in rows.items()}
+        clock, {shop: (0, wait - 1, wait + 1) for shop, wait in rows.items()}
     )
     for shop, wait in rows.items():
         assert found[shop] == [1, 1, 2], wait
