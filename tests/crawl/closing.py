@@ -29,14 +29,10 @@ class ClosingSpider(RequestsSpider):
     end, `idle/waiting` how often the spider was called idle while requests waited for a robots.txt.
     """
 
-    def __init__(
-        self, close_after: float | None = None, parked: int = 0, after: str = "", **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.after = after
-        self.close_after = close_after
-        self.parked = parked
-        self.stopping_since: float | None = None
+    close_after: float | None = None
+    parked = 0
+    after = ""
+    stopping_since: float | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> ClosingSpider:
@@ -99,10 +95,7 @@ class ClosingSpider(RequestsSpider):
 class FetchingSpider(ClosingSpider):
     """Each page it gets makes it fetch another URL, outside the scheduler, and wait for it."""
 
-    def __init__(self, inner: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.inner = inner
-        self.outcomes: list[str] = []
+    inner = ""
 
     async def page(self, response: Response) -> None:  # type: ignore[override]
         """The inner fetch, and how it ended."""
@@ -110,21 +103,18 @@ class FetchingSpider(ClosingSpider):
         assert self.crawler.engine is not None
         try:
             inner = await self.crawler.engine.download_async(Request(self.inner))
-            self.outcomes.append(str(inner.status))
+            outcome = str(inner.status)
         except IgnoreRequest as error:
-            self.outcomes.append(type(error).__name__)
-        self.crawler.stats.set_value("inner", self.outcomes)
+            outcome = type(error).__name__
+        self.crawler.stats.set_value("inner", outcome)
 
 
 class ItemSpider(ClosingSpider):
     """Each page gives an item, which may ask for files."""
 
-    def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.asked = list(files)
-        self.items: list[dict[str, Any]] = []
+    files: Iterable[str] = ()
 
     def found(self, response: Response) -> Iterable[Any]:
-        """The item."""
-        self.items.append({"url": response.url, "file_urls": self.asked})
-        yield self.items[-1]
+        """The item, which is kept."""
+        self.item = {"url": response.url, "file_urls": [*self.files]}
+        yield self.item

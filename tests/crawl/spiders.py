@@ -25,7 +25,7 @@ class RequestsSpider(Spider):
 
     A plan is a URL, or the keyword arguments of a `Request`. `then` are those that a page leads to,
     by its path. A subclass that makes more requests makes them with `self.request` in `found`, so
-    that they are counted too.
+    that they are counted too. Its further arguments are attributes, as Scrapy makes them.
     """
 
     name = "requests"
@@ -76,9 +76,7 @@ class RequestsSpider(Spider):
 class TickingSpider(RequestsSpider):
     """Whenever a request ends, `tick` is told how many have ended."""
 
-    def __init__(self, tick: Callable[[int], Any] = lambda _: None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.tick = tick
+    tick: Callable[[int], Any] = staticmethod(lambda _: None)
 
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         super()._note(meta, **facts)

@@ -179,7 +179,7 @@ async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tupl
     result.check(expected=["FileException"])
     assert [hit.path for hit in shop.page_hits] == ["/page", "/file"]
     assert result.stats["robotstxt/forbidden"] == 1
-    (item,) = result.crawler.spider.items
+    item = result.crawler.spider.item
     said = [(line.level, line.logger) for line in result.log if "pipelines" in line.logger]
     return [file["url"] == wanted[0] for file in item["files"]], said
 

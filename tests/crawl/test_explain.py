@@ -28,15 +28,12 @@ Allow: /for-others
 class AskingSpider(ClosingSpider):
     """Asks about `questions` (URL, agent) before its requests, and keeps the answers."""
 
-    def __init__(self, questions: list[tuple[str, Any]], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.questions = questions
-        self.answers: list[Any] = []
-        self.infos: list[dict[str, int]] = []
+    questions: list[tuple[str, Any]]
 
     async def start(self) -> AsyncIterator[Any]:
         """First the questions."""
-        self.infos.append(self.gate.cache_info())
+        self.answers: list[Any] = []
+        self.infos = [self.gate.cache_info()]
         for url, agent in self.questions:
             self.answers.append(await self.answer(url, agent))
         self.infos.append(self.gate.cache_info())

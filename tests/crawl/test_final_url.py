@@ -259,7 +259,7 @@ async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
     far = site.authority(RULES)
     urls = leading_to(site, "/open", far.url("/private"))
     result = await crawl(FetchingSpider, browse(), plans=urls[:1], inner=urls[1])
-    assert result.check().stats["inner"] == ["RobotsForbidden"]
+    assert result.check().stats["inner"] == "RobotsForbidden"
 
 
 @ensureDeferred

@@ -222,9 +222,7 @@ async def test_the_same_request_may_be_downloaded_or_yielded_again(site: Site, r
 class CopyingSpider(RequestsSpider):
     """Downloads a listing directly, and requests pages with a copy of its meta."""
 
-    def __init__(self, pages: Iterable[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.pages = list(pages)
+    pages: Iterable[str]
 
     async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
         """The listing, and requests with its meta."""
@@ -233,7 +231,7 @@ class CopyingSpider(RequestsSpider):
             listing = await self.crawler.engine.download_async(  # type: ignore[union-attr]
                 Request(response.urljoin("/listing"))
             )
-            pages, self.pages = self.pages, []
+            pages, self.pages = self.pages, ()
             for url in pages:
                 yield self.request(url, meta=dict(listing.request.meta))
 
@@ -254,10 +252,8 @@ async def test_a_copy_of_the_meta_of_a_direct_download_is_not_one(
 class LazySpider(ClosingSpider):
     """Yields requests for as long as the engine takes them, and notes how many it has yielded."""
 
-    def __init__(self, url: str = "", most: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.url = url
-        self.most = most
+    url: str
+    most: int
 
     def opened(self) -> None:
         """The stop is arranged: a second after there are as many as are withheld at most.

@@ -185,9 +185,7 @@ async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) ->
 class StepsSpider(RequestsSpider):
     """Calls a function after so many pages."""
 
-    def __init__(self, steps: dict[int, Callable[[], object]], **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.steps = steps
+    steps: dict[int, Callable[[], object]]
 
     def found(self, response: Any) -> Iterable[Any]:
         """A page came."""
