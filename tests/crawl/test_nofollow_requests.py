@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -15,12 +13,12 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import CancelledError
 
-from tests.crawl.faults import FaultError, Faults, crawled, modules
+from tests.crawl.faults import FaultError, crawled, modules, some, struck
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta
 from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import RULES
-from tests.crawl.test_page_directives import obeying, page_stats, paths, visit
+from tests.crawl.test_page_directives import obeying, page_stats, paths
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -195,28 +193,23 @@ async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -
     assert page_stats(result) == {"count": 1, "nofollow": 1, "requests_refused": 1}
 
 
-@pytest.fixture
-def faults() -> Iterator[Faults]:
-    """What reads and marks, with a point at each call."""
-    names = ("pages", "gate.nofollow", "page_responses", "spidermiddlewares")
-    with Faults(*modules(*(f"scrapy_rep.{name}" for name in names))).installed() as faults:
-        yield faults
+READING = ("pages", "gate.nofollow", "page_responses", "spidermiddlewares")
+"""What reads and marks."""
 
 
 @waits
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
 @ensureDeferred
-async def test_a_fault_of_ours_is_no_permission(
-    site: Site, faults: Faults, error: type[BaseException]
-) -> None:
+async def test_a_fault_of_ours_is_no_permission(site: Site, error: type[BaseException]) -> None:
     """Where a page cannot be read, its links are refused; no request is lost."""
     shop = site.authority(RULES, VILLAGE)
     settings = obeying(REP_NOINDEX="drop", REP_LINK_NOFOLLOW=True, RETRY_ENABLED=False)
-    await visit(shop, settings)
-    points = sorted(faults.passed)
-    faults.passed.clear()
-    for point in Random(error.__name__).sample(points, min(25, len(points))):
+
+    async def look() -> str:
         before = len(shop.hits)
-        with faults.at(point, error, lasting=True):
-            await crawled(settings, LinksSpider, plans=[shop.url("/")])
-        assert not {hit.path for hit in shop.hits[before:]} & {*CLOSED}, faults.labels[point]
+        await crawled(settings, LinksSpider, plans=[shop.url("/")])
+        came = {hit.path for hit in shop.hits[before:]} & {*CLOSED}
+        return f"{came} came" if came else ""
+
+    names = modules(*(f"scrapy_rep.{name}" for name in READING))
+    assert await struck(names, look, some(25, error.__name__), error=error) == []
