@@ -11,6 +11,7 @@ from pytest_twisted import ensureDeferred
 from tests.crawl.clock import Ahead
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.spiders import OneByOneSpider as OneByOneSpider
 from tests.crawl.spiders import TickingSpider
 from tests.replies import Reply, Reset
 from tests.rows import first
