@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -82,8 +82,7 @@ async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
     pages = [(n, each.url(f"/{n}")) for n in range(25) for each in (shop, named)]
     plans = [{"url": url, "priority": n % 2 * urgent} for n, url in pages]
     slots = {named.host: {"concurrency": 4}}
-    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=2, DOWNLOAD_SLOTS=slots)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=2, DOWNLOAD_SLOTS=slots)
     assert len(result.downloaded) == 50
     assert at_once(shop) <= 2
     assert at_once(named) <= 4
@@ -132,8 +131,7 @@ async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: S
     shops = site.authorities(10, RULES)
     plans = [slow.url(f"/{n}") for n in range(60)]
     plans += [shop.url(f"/{n}") for n in range(2) for shop in shops]
-    settings = obey(DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     assert len(result.downloaded) == 80
     last = max(hit.received for shop in shops for hit in shop.page_hits)
     assert sum(hit.received < last for hit in slow.page_hits) < 30

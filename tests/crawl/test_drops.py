@@ -127,7 +127,7 @@ async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
     robots = b"User-agent: *\nDisallow: /\x1b[31m\x07*\x85x\xe2\x80\xa8\n"
     shop = site.authority(Reply(200, robots))
     url = shop.url("/%1B[31m%07*%85x%E2%80%A8")
-    result = (await crawl(settings=obey(), plans=[url, shop.url("/open")])).check()
+    result = await visit([url, shop.url("/open")])
     for line in result.log:
         assert not any(ord(c) < 32 and c not in "\n\t" for c in line.text), line
         if line.logger.startswith("scrapy_rep"):
@@ -148,7 +148,7 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
         none.url("/"),
         {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
     ]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     stats = {k.removeprefix("robotstxt/"): v for k, v in result.stats.items() if "robotstxt/" in k}
     looked_up = stats.pop("cache/hit", 0) + stats.pop("cache/miss")
     expected = {

@@ -8,7 +8,7 @@ import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.middlewares import HoldingMiddleware, inner
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, obey
@@ -48,7 +48,7 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.3)
     slow = site.authority(Reply(200, SLOW, {"Cache-Control": "max-age=0"}, delay=0.05))
     plans = [slow.url(f"/{number}") for number in range(9)]
-    (await crawl(settings=obey(), plans=plans)).check()
+    await visit(plans)
     assert len(slow.robots_hits) > 2
     assert [hit.path for hit in slow.page_hits] == [f"/{number}" for number in range(9)]
     assert min(gaps(slow)) >= 0.15

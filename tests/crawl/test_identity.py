@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
 from tests.site import Site
@@ -93,7 +93,7 @@ async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
         {"url": shop.url(f"/{name}"), "meta": {"robotstxt_user_agent": name}}
         for name in ("goodbot", "badbot", "goodbot/2.0", "nobot")
     ]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     assert result.forbidden == [shop.url("/badbot")]
     assert len(shop.robots_hits) == 1
 

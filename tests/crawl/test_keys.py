@@ -9,7 +9,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.settings import default_settings as defaults
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import EACH_MODE, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.proxy import Proxy
 from tests.replies import Reply, html, redirect
@@ -143,7 +143,7 @@ async def test_what_a_page_leads_to_is_judged_where_it_is(site: Site) -> None:
     plans = [
         {"url": shop.url(path), "meta": {"dont_obey_robotstxt": path == "/by"}} for path in pages
     ]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     kinds = ["forbidden", "downloaded", "forbidden", "forbidden", "unreachable"]
     assert result.kinds == [*kinds, "downloaded", "downloaded"]
     assert result.ending(shop.url("/own")).final == shop.url("/private?own")

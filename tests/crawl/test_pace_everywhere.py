@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -195,7 +195,7 @@ async def test_a_host_that_was_forgotten_keeps_its_interval(
     monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 1)
     one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
     plans = [one.url("/0"), other.url("/0"), one.url("/1")]
-    result = (await crawl(OneByOneSpider, obey(), plans=plans)).check()
+    result = await visit(plans, OneByOneSpider)
     assert len(result.gate.turns.hosts) == len(gaps(one)) == 1
     assert gaps(one)[0] >= 0.4
 

@@ -90,7 +90,7 @@ async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
     robots = [redirect("/rules"), Reply(404, NOTHING), Reply(503, RULES), Reply(429)]
     shops = [site.authority(answer, {"/rules": RULES}) for answer in robots]
     urls = [shop.url("/private") for shop in shops]
-    result = (await crawl(ListSpider, obey(), plans=urls)).check()
+    result = await visit(urls, ListSpider)
     assert result.forbidden == urls[:1]
     assert result.downloaded == urls[1:2]
     assert result.unreachable == urls[2:]
@@ -182,7 +182,7 @@ async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
     urls = [site.authority(Reply(503)).url(path) for path in paths]
     meta = {"handle_httpstatus_all": True, "dont_retry": True}
     plans = [{"url": url, "meta": dict(meta)} for url in urls]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     assert result.downloaded == urls
     assert len(site.hits) == len(urls)
     assert "robotstxt/request_count" not in result.stats
@@ -352,8 +352,7 @@ async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
     }
     assert {*meta, "proxy"} == {*TRANSPORT_KEYS}
     plans = [{"url": each.url("/x"), "meta": {**meta, "mine": 1}} for each in (closed, moved)]
-    settings = obey(DOWNLOADER_MIDDLEWARES={f"{__name__}.Transport": 900})
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={f"{__name__}.Transport": 900})
     assert len(result.forbidden) == 2
     for hit in [*closed.hits, *moved.hits]:
         assert [hit.header(f"X-{key}") for key in meta] == [str(meta[key]) for key in meta]

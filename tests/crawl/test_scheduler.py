@@ -392,7 +392,7 @@ async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> Non
             engine.unpause()
 
     plans = [shop.url(f"/{n}") for n in range(5)]
-    result = (await crawl(PausingSpider, obey(), plans=plans)).check()
+    result = await visit(plans, PausingSpider)
     assert sorted(result.downloaded) == plans
 
 
@@ -410,7 +410,7 @@ async def test_the_first_interval_counts_whatever_the_request_before_it_used(sit
         {"url": shop.url("/first"), "meta": meta} for shop, meta in zip(shops, metas, strict=True)
     ]
     plans += [shop.url("/second") for shop in shops]
-    (await crawl(OneByOneSpider, obey(), plans=plans)).check()
+    await visit(plans, OneByOneSpider)
     for shop in shops:
         first, second = shop.page_hits
         assert second.received - (first.sent or first.received) >= 0.59

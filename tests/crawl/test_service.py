@@ -95,7 +95,7 @@ async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
     values = [*BAD, *map(closed.url, robots)]
     asked_for = {service.url(f"/render{number}"): value for number, value in enumerate(values)}
     plans = [{"url": url, "meta": {"robotstxt_page": value}} for url, value in asked_for.items()]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     assert result.by_url == dict.fromkeys(asked_for, "unreachable")
     assert site.hits == []
     problems = [result.problem(url) for url in asked_for]
@@ -150,7 +150,7 @@ async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
     plans = [
         {"url": service.url(path), "meta": {"robotstxt_page": shop.url("/open")}} for path in pages
     ]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     went_on = way != "redirect and back"
     assert result.downloaded == (urls(plans[2:3]) if went_on else [])
     assert result.forbidden == [u for u in urls(plans) if u not in result.downloaded]
@@ -203,7 +203,7 @@ async def test_the_pace_of_the_page_is_kept_and_no_other_page_waits(site: Site) 
     plans = [asked(service, slow.url(f"/{n}")) for n in range(3)]
     plans += [{"url": slow.url("/direct"), "meta": {}}]
     plans += [asked(fast_service, fast.url(f"/{n}")) for n in range(8)]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     assert len(result.downloaded) == len(plans)
     assert min(gaps(service, slow)) >= 0.5
     last = max(hit.received for hit in (*service.page_hits, *slow.page_hits))

@@ -14,7 +14,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
@@ -151,8 +151,7 @@ async def test_the_spider_is_not_called_idle_while_requests_wait(site: Site) -> 
     """
     shops = site.authorities(5, Reply(200, RULES + "Crawl-delay: 0.02\n", delay=0.8))
     urls = [shop.url(f"/{number}") for shop in shops for number in range(10)]
-    settings = obey(CONCURRENT_REQUESTS=7)
-    result = (await crawl(ClosingSpider, settings, plans=urls)).check()
+    result = await visit(urls, ClosingSpider, CONCURRENT_REQUESTS=7)
     assert len(result.downloaded) == 50
     assert (result.stats["idle/all"], result.stats.get("idle/waiting", 0)) == (1, 0)
     downloader = result.crawler.engine.downloader
@@ -226,7 +225,7 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
 async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
     """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
     endless = site.authority(Endless(200, RULES))
-    result = (await crawl(settings=obey(), plans=[endless.url("/a")])).check()
+    result = await visit([endless.url("/a")])
     assert result.downloaded == [endless.url("/a")]
     await hung_up(endless)
 

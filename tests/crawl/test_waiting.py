@@ -202,7 +202,7 @@ async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> 
     """Scrapy's queue passes over the slot then, also while those that have waited go."""
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(300)]
-    result = (await crawl(QueuedSpider, settings=obey(), plans=plans)).check()
+    result = await visit(plans, QueuedSpider)
     assert len(result.downloaded) == 300
     # Beside these, the first one has come back.
     assert result.stats["robotstxt/waiting/max"] <= 100 + 1
