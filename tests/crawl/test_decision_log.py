@@ -215,17 +215,6 @@ async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
         assert ("s3cret" in written) is (mode == "full")
 
 
-@ensureDeferred
-async def test_hostile_text_cannot_break_a_line(site: Site, log: Path) -> None:
-    """Of the site, of the URL: a line is ASCII without control characters."""
-    rule = b'/\xe2\x80\xa8"}\x1b[31m\x00\xff\\u0000'
-    shop = site.authority(b"User-agent: *\nDisallow: " + rule + b"\nDisallow: /\n")
-    urls = [shop.url("/%E2%80%A8%22%7D%1B%5B31m%00%FF%5Cu0000"), shop.url("/\u2028\"'<b>\\")]
-    (await crawl(settings=recorded(log), plans=urls)).check()
-    assert len(decisions(log)) == 2
-    assert re.fullmatch(rb"([ -~]+\n)+", log.read_bytes())  # noqa: ASYNC240
-
-
 @pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
 @pytest.mark.parametrize(("which", "required"), [("all", False), ("all", True), ("refused", True)])
 @ensureDeferred

@@ -60,7 +60,7 @@ def asked(shops: Iterable[Authority]) -> Counter[int]:
     return Counter(len(shop.robots_hits) for shop in shops)
 
 
-@pytest.mark.parametrize("requests", first(1, [300, 10_000]))
+@pytest.mark.parametrize("requests", first(1, [100, 10_000]))
 @ensureDeferred
 async def test_dead_hosts_are_left_alone_for_a_minute(
     site: Site, clock: Ahead, requests: int

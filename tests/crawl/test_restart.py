@@ -18,15 +18,15 @@ from tests.site import Site
 async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     site: Site, tmp_path: Path
 ) -> None:
-    """30 authorities, crawled twice with one SQLite file: 30 fetches, then none."""
+    """12 authorities, crawled twice with one SQLite file: 12 fetches, then none."""
     kinds: list[Any] = [RULES, "User-agent: *\nDisallow: /\nAllow: /open\n", Reply(404), NOTHING]
-    authorities = [site.authority(kinds[number % len(kinds)]) for number in range(30)]
+    authorities = [site.authority(kinds[number % len(kinds)]) for number in range(12)]
     plans = [a.url(path) for a in authorities for path in ("/", "/private/x", "/open")]
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", CONCURRENT_REQUESTS=32)
     first = (await crawl(settings=settings, plans=plans)).check().by_url
     again = await crawl(settings=settings, plans=plans)
     assert again.check().by_url == first
-    assert [len(authority.robots_hits) for authority in authorities] == [1] * 30
+    assert [len(authority.robots_hits) for authority in authorities] == [1] * 12
     assert sorted(set(first.values())) == ["downloaded", "forbidden"]
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert again.stats.get("robotstxt/store/error", 0) == 0

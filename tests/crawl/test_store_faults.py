@@ -106,7 +106,7 @@ class DeletingSpider(RequestsSpider):
 async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: Path) -> None:
     """The crawl completes, and says once that the file was made again."""
     file = str(tmp_path / "r.db")
-    plans, expected = plans_of(site, count=30)
+    plans, expected = plans_of(site, count=15)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=2)
     later = site.authority(RULES).url("/later")
     result = await crawl(DeletingSpider, settings, plans=plans, file=file, later=later)
@@ -139,13 +139,13 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:
-    """30 sites take seconds, not minutes; what was learnt is written once the lock is gone.
+    """15 sites take seconds, not minutes; what was learnt is written once the lock is gone.
 
     The log says when writing is given up; when the crawl ends, what waits is written.
     """
     file = tmp_path / "r.db"
     make_file(file)
-    plans, expected = plans_of(site, count=30)
+    plans, expected = plans_of(site, count=15)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=4)
     blocker = sqlite3.connect(file, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")

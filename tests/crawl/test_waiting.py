@@ -75,11 +75,11 @@ async def test_requests_that_waited_go_before_those_that_come_after_the_rules(si
     class LatecomersSpider(RequestsSpider):
         def found(self, response: Response) -> Any:
             if not self.endings[1:]:
-                for number in range(200):
+                for number in range(80):
                     yield self.request(response.urljoin(f"/late/{number}"))
 
     result = await visit(plans, LatecomersSpider)
-    assert len(result.downloaded) == 260
+    assert len(result.downloaded) == 140
     assert result.stats["robotstxt/cache/miss"] == 1
     # Each counts once, also the first one, which came back. Some may be too late to wait.
     assert 1 < result.stats["robotstxt/waiting"] <= 60
@@ -190,8 +190,9 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     Those that the downloader already has come back, and are withheld as well.
     """
     monkeypatch.setattr(withheld, "MOST", 10)
-    silent, good = site.authorities(2, Hang()), good_ones(site, 0.1)
-    waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
+    silent = site.authorities(2, Hang())
+    good = site.authorities(10, Reply(200, RULES, delay=0.1), Reply(200, "page", delay=0.1))
+    waits = [silent[n % 2].url(f"/{n}") for n in range(60)]
     result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=[*waits, *pages(good)])).check()
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
@@ -201,9 +202,9 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
 async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> None:
     """Scrapy's queue passes over the slot then, also while those that have waited go."""
     shop = site.authority(LATE)
-    plans = [shop.url(f"/{n}") for n in range(300)]
+    plans = [shop.url(f"/{n}") for n in range(200)]
     result = await visit(plans, QueuedSpider)
-    assert len(result.downloaded) == 300
+    assert len(result.downloaded) == 200
     # Beside these, the first one has come back.
     assert result.stats["robotstxt/waiting/max"] <= 100 + 1
 
