@@ -29,14 +29,10 @@ class ClosingSpider(RequestsSpider):
     end, `idle/waiting` how often the spider was called idle while requests waited for a robots.txt.
     """
 
-    def __init__(
-        self, close_after: float | None = None, parked: int = 0, after: str = "", **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.after = after
-        self.close_after = close_after
-        self.parked = parked
-        self.stopping_since: float | None = None
+    close_after: float | None = None
+    parked = 0
+    after = ""
+    stopping_since: float | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> ClosingSpider:
@@ -55,12 +51,18 @@ class ClosingSpider(RequestsSpider):
         assert gate is not None
         return gate
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait; Scrapy's own middleware does not tell."""
+        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        return gate.cache_info()["waiting"] if gate else 0
+
     def opened(self) -> None:
         """The stop is arranged."""
         if self.close_after is None:
             return
         begins = not self.after or self.crawler.stats.get_value(self.after) is not None
-        if begins and self.gate.cache_info()["waiting"] >= self.parked:
+        if begins and self.waiting >= self.parked:
             call_later(self.close_after, self.stop)
         else:
             call_later(0.01, self.opened)
@@ -70,14 +72,14 @@ class ClosingSpider(RequestsSpider):
         if self.crawler.engine is None or self.crawler.engine.spider is None:
             return  # it was over before
         self.stopping_since = monotonic()
-        self.crawler.stats.set_value("closing/waiting", self.gate.cache_info()["waiting"])
+        self.crawler.stats.set_value("closing/waiting", self.waiting)
         closing = self.crawler.engine.close_spider_async(reason="stopped")
         deferred_from_coro(closing).addErrback(self._too_late)
 
     def idle(self) -> None:
         """Scrapy takes the spider for idle."""
         self.crawler.stats.inc_value("idle/all")
-        if self.gate.cache_info()["waiting"]:
+        if self.waiting:
             self.crawler.stats.inc_value("idle/waiting")
 
     def at_the_end(self) -> None:
@@ -93,10 +95,7 @@ class ClosingSpider(RequestsSpider):
 class FetchingSpider(ClosingSpider):
     """Each page it gets makes it fetch another URL, outside the scheduler, and wait for it."""
 
-    def __init__(self, inner: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.inner = inner
-        self.outcomes: list[str] = []
+    inner = ""
 
     async def page(self, response: Response) -> None:  # type: ignore[override]
         """The inner fetch, and how it ended."""
@@ -104,19 +103,18 @@ class FetchingSpider(ClosingSpider):
         assert self.crawler.engine is not None
         try:
             inner = await self.crawler.engine.download_async(Request(self.inner))
-            self.outcomes.append(str(inner.status))
+            outcome = str(inner.status)
         except IgnoreRequest as error:
-            self.outcomes.append(type(error).__name__)
-        self.crawler.stats.set_value("inner", self.outcomes)
+            outcome = type(error).__name__
+        self.crawler.stats.set_value("inner", outcome)
 
 
 class ItemSpider(ClosingSpider):
     """Each page gives an item, which may ask for files."""
 
-    def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.asked = list(files)
+    files: Iterable[str] = ()
 
     def found(self, response: Response) -> Iterable[Any]:
-        """The item."""
-        yield {"url": response.url, "file_urls": self.asked}
+        """The item, which is kept."""
+        self.item = {"url": response.url, "file_urls": [*self.files]}
+        yield self.item

@@ -7,12 +7,14 @@ and each await (after it), and get the new code; an armed point raises.
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -31,12 +33,12 @@ POINT = "__point__"
 CANNOT_FAIL = ("bool", "len", "super")
 """Calls without a point: with the arguments that the package gives them, they do not raise."""
 
-NOT_OURS = ("pop",)
-"""The base scheduler gives out a request. If that fails each time, no crawl goes on."""
+NOT_OURS = ("pop", "enqueue")
+"""The base scheduler gives out or takes a request. If that fails, no crawl goes on, or one less."""
 
 
 def modules(*names: str) -> list[str]:
-    """The modules of the package that these names or beginnings stand for; each names one."""
+    """The modules of the package that these names or beginnings stand for; each names some."""
     every = [module.name for module in pkgutil.walk_packages(scrapy_rep.__path__, "scrapy_rep.")]
     found = {name: [one for one in every if f"{one}.".startswith(f"{name}.")] for name in names}
     assert all(found.values()), found
@@ -63,6 +65,36 @@ async def crawled(
     ends = sorted(ending.number for ending in made.endings)
     assert ends == list(range(len(made.made))), "not one end for each request"
     return made
+
+
+async def struck(
+    modules: Iterable[str],
+    visit: Callable[[], Awaitable[str]],
+    draw: Callable[[list[int]], list[int]],
+    *,
+    error: type[BaseException] = FaultError,
+    lasting: bool = True,
+) -> list[str]:
+    """What is wrong if a fault strikes at one of some points, which are drawn from those passed.
+
+    The points are those of some modules. `visit` says what is wrong after a crawl; nothing may be
+    without a fault.
+    """
+    with Faults(*modules).installed() as faults:
+        trouble = await visit()
+        assert not trouble, trouble
+        points, wrong = draw(sorted(faults.passed)), []
+        for point in points:
+            with faults.at(point, error, lasting=lasting):
+                if trouble := await visit():
+                    wrong.append(f"{faults.labels[point]}: {trouble}")
+    gc.collect()  # what a fault has left behind is nothing that a later test is to blame for
+    return wrong
+
+
+def some(count: int, seed: Any) -> Callable[[list[int]], list[int]]:
+    """So many points, drawn by a seed."""
+    return lambda points: Random(seed).sample(points, min(count, len(points)))
 
 
 class Faults:

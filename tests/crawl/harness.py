@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
+from tests.crawl.plugin import obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT as ROOT
@@ -89,6 +90,17 @@ async def crawl(
         await before.cleared()
         gc.collect()
     return result_of(crawler, tap, keep=True)
+
+
+async def visit(
+    plans: Iterable[Any],
+    spider: type[RequestsSpider] = RequestsSpider,
+    *,
+    expected: Iterable[str] = (),
+    **settings: Any,
+) -> Result:
+    """One crawl in this process with the add-on and these settings; each request has one end."""
+    return (await crawl(spider, obey(**settings), plans=plans)).check(expected)
 
 
 async def crawl_under(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -49,6 +52,14 @@ class InnerMiddleware:
     async def _download(self, request: Request, outer: str) -> None:
         inner = request.url.partition("?")[2] or request.url.replace(outer, "/inner")
         await self._crawler.engine.download_async(Request(inner, dont_filter=True))
+
+
+def inner(settings: Callable[..., dict[str, Any]], order: int, **more: Any) -> dict[str, Any]:
+    """The settings of a crawl with a middleware that downloads an inner page."""
+    made = settings(**more)
+    middleware = {f"{__name__}.InnerMiddleware": order}
+    made["DOWNLOADER_MIDDLEWARES"] = {**made.get("DOWNLOADER_MIDDLEWARES", {}), **middleware}
+    return made
 
 
 class RenamingMiddleware:

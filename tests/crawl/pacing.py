@@ -69,6 +69,12 @@ class SlotlessDownloader:
         return result
 
 
+SLOTLESS = {
+    "DOWNLOADER": f"{__name__}.{SlotlessDownloader.__name__}",
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+}
+"""The settings of a project with such a downloader."""
+
 _SAMPLE = 0.05
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -23,6 +24,20 @@ def by_hand(**settings: Any) -> dict[str, Any]:
     middlewares = {BUILT_IN: None, "scrapy_rep.RepDownloaderMiddleware": 100}
     switch = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": middlewares}
     return {**switch, "REP_RETRY_DELAYS": [], **settings}
+
+
+def by_hand_with_last_step(**settings: Any) -> dict[str, Any]:
+    """The settings of a project that lacks only the scheduler."""
+    made = by_hand(**settings)
+    made["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = 100_000
+    return made
+
+
+def override(url: str, action: str, **more: Any) -> dict[str, Any]:
+    """An entry of REP_OVERRIDES for the authority of a URL; it ends next month."""
+    until = (datetime.now(timezone.utc).date() + timedelta(days=30)).isoformat()
+    common = {"reason": "our own site", "by": "ops@example.org", "until": until}
+    return {"authority": url, "action": action, **common, **more}
 
 
 class OwnRobotsTxtMiddleware(RobotsTxtMiddleware):

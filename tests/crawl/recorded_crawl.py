@@ -10,11 +10,19 @@ from typing import Any
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.replies import Empty, Endless, Hang, Reply, Reset, ShortBody, redirect
-from tests.site import Authority, Site
+from tests.site import Authority, Script, Site
 
 _WORDS = ("a", "b", "private", "shop", "x.gif", "%7Eq", "search", "ä", "a%2Fb", "*", "$")
 _AGENTS = ("*", "mybot", "otherbot")
 _LIMIT = 512_000
+_OTHER_LINES = {
+    "Crawl-delay: 0.02": 1,
+    "Crawl-delay: 90": 1.5,
+    "Content-Usage: train-ai=n, search=y": 1,
+    "Content-Usage: /a train-ai=n": 1,
+    "Content-Signal: ai-train=yes": 1,
+    "": 15,
+}
 
 
 def rules(rng: random.Random) -> bytes:
@@ -27,67 +35,46 @@ def rules(rng: random.Random) -> bytes:
             lines.append(f"{rng.choice(['Allow', 'Disallow'])}: {pattern}")
         if rng.random() < 0.1:
             lines.append("Disallow: /")
-        lines += rng.choices(
-            [
-                "Crawl-delay: 0.02",
-                "Crawl-delay: 90",
-                "Content-Usage: train-ai=n, search=y",
-                "Content-Usage: /a train-ai=n",
-                "Content-Signal: ai-train=yes",
-                "",
-            ],
-            [1, 1.5, 1, 1, 1, 15],
-        )
+        lines += rng.choices([*_OTHER_LINES], [*_OTHER_LINES.values()])
     end = rng.choice(["\n", "\r\n", "\r"])
     return rng.choice([b"", b"\xef\xbb\xbf"]) + end.join([*lines, ""]).encode()
 
 
-def outcome(rng: random.Random, site: Site, depth: int = 0) -> Any:
+def outcome(rng: random.Random, site: Site, depth: int = 0) -> Script:
     """What a site says about its robots.txt: anything that servers are seen to do."""
     text = rules(rng)
-    kinds: dict[str, float] = {
-        "rules": 8, "gone": 2, "denied": 1, "busy": 2, "redirect": 3, "reset": 0.5, "empty": 0.5,
-        "hang": 0.3, "short": 0.5, "blank": 0.5, "large": 0.3, "endless": 0.2, "gzip": 1,
-        "binary": 0.5, "broken gzip": 0.3, "odd": 0.5, "first busy": 1, "html": 0.5,
-        "later down": 1, "later the same": 1, "later other": 1, "later denied": 0.5,
-    }  # fmt: skip
-    kind = rng.choices([*kinds], [*kinds.values()])[0]
-    if kind == "redirect" and depth < 7:
-        target = site.authority(outcome(rng, site, depth + 1))
-        place = rng.choice(["/robots.txt", "/robots.txt", "/elsewhere"])
-        if rng.random() < 0.1:
-            place = "ftp://a.example/"
-        return redirect(place if "://" in place else target.url(place), rng.choice([301, 302, 308]))
-    copy = Reply(200, text, {"ETag": '"a"'})
-    later: dict[str, list[Reply]] = {
-        "first busy": [Reply(503), copy],
-        "later down": [copy, Reply(503)],
-        "later the same": [copy, Reply(304)],
-        "later other": [copy, Reply(200, rules(rng))],
-        "later denied": [copy, Reply(403)],
-    }
-    if kind in later:
-        return later[kind]
+    copy, packed = Reply(200, text, {"ETag": '"a"'}), gzip.compress(text)
     framing = rng.choice(["length", "chunked", "close"])
-    replies: dict[str, Reply] = {
-        "gone": Reply(rng.choice([404, 410, 400]), text),
-        "denied": Reply(rng.choice([401, 403]), text),
-        "busy": Reply(rng.choice([500, 503, 429]), text, {"Retry-After": "60"}),
-        "reset": Reset(),
-        "empty": Empty(),
-        "hang": Hang(),
-        "short": ShortBody(body=text),
-        "blank": Reply(200, b""),
-        "large": Reply(200, text + b"#" * _LIMIT + b"\nUser-agent: *\nDisallow: /\n"),
-        "endless": Endless(body=text),
-        "gzip": Reply(200, text, gzip=True, framing=framing),
-        "binary": Reply(200, gzip.compress(text)),
-        "broken gzip": Reply(200, gzip.compress(text)[:-9], {"Content-Encoding": "gzip"}),
-        "odd": Reply(rng.choice([204, 206, 304, 418, 599]), text),
-        "html": Reply(200, b"<html><body>Disallow: /</body></html>"),
-    }
     life = rng.choice([{}, {}, {"Cache-Control": "max-age=600"}, {"ETag": '"a"'}])
-    return replies.get(kind, Reply(200, text, life, framing=framing))
+    table: list[tuple[float, Script]] = [
+        (8, Reply(200, text, life, framing=framing)),
+        (2, Reply(rng.choice([404, 410, 400]), text)),
+        (1, Reply(rng.choice([401, 403]), text)),
+        (2, Reply(rng.choice([500, 503, 429]), text, {"Retry-After": "60"})),
+        (0.5, Reset()),
+        (0.5, Empty()),
+        (0.3, Hang()),
+        (0.5, ShortBody(body=text)),
+        (0.5, Reply(200, b"")),
+        (0.3, Reply(200, text + b"#" * _LIMIT + b"\nUser-agent: *\nDisallow: /\n")),
+        (0.2, Endless(body=text)),
+        (1, Reply(200, text, gzip=True, framing=framing)),
+        (0.5, Reply(200, packed)),
+        (0.3, Reply(200, packed[:-9], {"Content-Encoding": "gzip"})),
+        (0.5, Reply(rng.choice([204, 206, 304, 418, 599]), text)),
+        (0.5, Reply(200, b"<html><body>Disallow: /</body></html>")),
+        (1, [Reply(503), copy]),
+        (1, [copy, Reply(503)]),
+        (1, [copy, Reply(304)]),
+        (1, [copy, Reply(200, rules(rng))]),
+        (0.5, [copy, Reply(403)]),
+    ]
+    if depth < 7 and rng.random() < 0.1:
+        target = site.authority(outcome(rng, site, depth + 1))
+        place = target.url(rng.choice(["/robots.txt", "/robots.txt", "/elsewhere"]))
+        to = rng.choices([place, "ftp://a.example/"], [9, 1])[0]
+        return redirect(to, rng.choice([301, 302, 308]))
+    return rng.choices([script for _, script in table], [weight for weight, _ in table])[0]
 
 
 class RecordedCrawl:
@@ -133,7 +120,7 @@ class RecordedCrawl:
             for _ in range(each):
                 path = "".join(f"/{self.rng.choice(_WORDS)}" for _ in range(self.rng.randint(0, 3)))
                 query = self.rng.choice(["", "", "?q=1", "#part"])
-                meta: dict[str, Any] = self.rng.choices(
+                meta = self.rng.choices(
                     [{}, {"dont_obey_robotstxt": True}, {"robotstxt_user_agent": "otherbot"}],
                     [20, 1, 3],
                 )[0]
@@ -144,7 +131,5 @@ class RecordedCrawl:
 
     async def run(self, each: int = 3, timeout: float = 60, **more: Any) -> None:
         """Crawl once more, with the same store."""
-        result = await crawl(
-            settings=self.settings(**more), plans=self.plans(each), timeout=timeout
-        )
-        assert result.endings
+        settings, plans = self.settings(**more), self.plans(each)
+        assert (await crawl(settings=settings, plans=plans, timeout=timeout)).endings

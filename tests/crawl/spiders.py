@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.http import Response
@@ -14,25 +15,37 @@ from tests.crawl.result import Ending, Problem
 Plan = str | Mapping[str, Any]
 
 
+def keywords(plan: Plan) -> Mapping[str, Any]:
+    """The keyword arguments of a request."""
+    return {"url": plan} if isinstance(plan, str) else plan
+
+
 class RequestsSpider(Spider):
     """Makes the requests it is given, all at its start, and notes how each one ended.
 
-    A plan is a URL, or the keyword arguments of a `Request`. A subclass that makes more requests
-    makes them with `self.request` in `found`, so that they are counted too.
+    A plan is a URL, or the keyword arguments of a `Request`. `then` are those that a page leads to,
+    by its path. A subclass that makes more requests makes them with `self.request` in `found`, so
+    that they are counted too. Its further arguments are attributes, as Scrapy makes them.
     """
 
     name = "requests"
 
-    def __init__(self, plans: Iterable[Plan] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        plans: Iterable[Plan] = (),
+        then: Mapping[str, Iterable[Plan]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.plans = list(plans)
+        self.then = then or {}
         self.made: list[str] = []
         self.endings: list[Ending] = []
 
     async def start(self) -> AsyncIterator[Any]:
         """All the requests at once."""
         for plan in self.plans:
-            yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
+            yield self.request(**keywords(plan))
 
     def request(self, url: str, **fields: Any) -> Request:
         """A request whose end is noted."""
@@ -51,8 +64,9 @@ class RequestsSpider(Spider):
         self._note(request.meta, problem=Problem.of(failure.value), final=request.url)
 
     def found(self, response: Response) -> Iterable[Any]:
-        """Items and further requests out of a page; none here."""
-        return ()
+        """Items and further requests out of a page; here those of `then`."""
+        for plan in map(keywords, self.then.get(urlsplit(response.url).path, ())):
+            yield self.request(**{**plan, "url": response.urljoin(plan["url"])})
 
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         # From the meta, since a resumed crawl ends requests that an earlier run made.
@@ -62,9 +76,7 @@ class RequestsSpider(Spider):
 class TickingSpider(RequestsSpider):
     """Whenever a request ends, `tick` is told how many have ended."""
 
-    def __init__(self, tick: Callable[[int], Any] = lambda _: None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.tick = tick
+    tick: Callable[[int], Any] = staticmethod(lambda _: None)
 
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         super()._note(meta, **facts)
@@ -76,7 +88,7 @@ class OneByOneSpider(TickingSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """The first."""
-        self.left = [plan if isinstance(plan, Mapping) else {"url": plan} for plan in self.plans]
+        self.left = [keywords(plan) for plan in self.plans]
         for request in self.following():
             yield request
 

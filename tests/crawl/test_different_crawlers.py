@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from hashlib import blake2b
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.crawler import Crawler
 
-from scrapy_rep.gate.identity import name_of_fetches
-from scrapy_rep.sites.store_adapter import crawler_digest
-from tests.crawl.harness import crawl, settings_of
-from tests.crawl.plugin import RULES, obey
-from tests.crawl.result import Result
+from tests.crawl.harness import visit as crawl_of
+from tests.crawl.plugin import RULES
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore
-from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Authority, Hit, Site
@@ -24,10 +18,10 @@ from tests.site import Authority, Hit, Site
 DAY = 86_400.0
 
 
-async def visit(shop: Authority, shared: SharedStore, **settings: Any) -> Result:
-    """A crawl of two pages of a site."""
+async def visit(shop: Authority, shared: SharedStore, **settings: Any) -> list[str]:
+    """How a crawl of two pages of a site ends."""
     plans = [shop.url("/open"), shop.url("/private")]
-    return (await crawl(settings=obey(REP_STORE=shared.uri, **settings), plans=plans)).check()
+    return (await crawl_of(plans, REP_STORE=shared.uri, **settings)).kinds
 
 
 LONG = Reply(
@@ -49,12 +43,10 @@ async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
     A crawl with the old limit may use the whole file.
     """
     shop = site.authority(conditional)
-    assert (await visit(shop, shared)).kinds == ["downloaded", "downloaded"]
-    assert (await visit(shop, shared)).kinds == ["downloaded", "downloaded"]
-    assert len(shop.robots_hits) == 1
-    larger = {"REP_MAX_SIZE": 1_000_000}
-    assert (await visit(shop, shared, **larger)).kinds == ["downloaded", "forbidden"]
-    assert (await visit(shop, shared, **larger)).kinds == ["downloaded", "forbidden"]
+    for limit, kinds, hits in ((512_000, BOTH, 1), (1_000_000, OPEN, 2)):
+        for _ in range(2):
+            assert await visit(shop, shared, REP_MAX_SIZE=limit) == kinds
+        assert len(shop.robots_hits) == hits
     await visit(shop, shared)
     assert len(shop.robots_hits) == 2
     assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
@@ -79,6 +71,7 @@ async def test_a_copy_is_used_as_long_as_its_reader_says(
     assert len(shop.robots_hits) == 2
 
 
+BOTH, OPEN = ["downloaded", "downloaded"], ["downloaded", "forbidden"]
 ALPHA = {"USER_AGENT": "alpha/1.0"}
 BETA = {"USER_AGENT": "beta/1.0"}
 
@@ -88,22 +81,22 @@ def refuses_alpha(hit: Hit, status: int = 403) -> Reply:
     return Reply(status) if "alpha" in (hit.header("User-Agent") or "") else Reply(200, RULES)
 
 
-@pytest.mark.parametrize("status", [402, 403])
 @pytest.mark.parametrize("shared", first(1, OURS), indirect=True)
 @ensureDeferred
 async def test_a_refusal_counts_for_the_crawler_that_got_it(
-    site: Site, shared: SharedStore, status: int
+    site: Site, shared: SharedStore
 ) -> None:
     """RFC 9309 section 2.3.1.3: a 403 to one crawler is not "no rules" for another one.
 
     Neither fetches twice while what it was told is fresh.
     """
-    shop = site.authority(partial(refuses_alpha, status=status))
-    for _ in range(2):
-        assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
-        assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
-    agents = [hit.header("User-Agent") for hit in shop.robots_hits]
-    assert agents == ["alpha/1.0", "beta/1.0"]
+    for status in (402, 403):
+        shop = site.authority(partial(refuses_alpha, status=status))
+        for _ in range(2):
+            assert await visit(shop, shared, **ALPHA) == BOTH
+            assert await visit(shop, shared, **BETA) == OPEN
+        agents = [hit.header("User-Agent") for hit in shop.robots_hits]
+        assert agents == ["alpha/1.0", "beta/1.0"]
 
 
 @ensureDeferred
@@ -114,9 +107,9 @@ async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
     shop = site.authority(refuses_alpha)
     await visit(shop, shared, **BETA)
     shared.grow_older(shop, 2 * DAY)
-    assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
+    assert await visit(shop, shared, **ALPHA) == BOTH
     shop.robots = Reply(503)
-    assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
+    assert await visit(shop, shared, **BETA) == OPEN
     assert len(shop.robots_hits) == 3
 
 
@@ -128,55 +121,6 @@ async def test_a_refusal_in_a_custom_store_is_told_to_no_other_crawler(
     """A store that keeps octets keeps it for the crawler that got it."""
     shop = site.authority(refuses_alpha)
     for _ in range(2):
-        assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
-    assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
+        assert await visit(shop, shared, **ALPHA) == BOTH
+    assert await visit(shop, shared, **BETA) == OPEN
     assert len(shop.robots_hits) == (2 if shared.kind == "custom, blocking" else 3)
-
-
-class NamedSpider(RequestsSpider):
-    """A spider with a User-Agent of its own."""
-
-    user_agent = "spider/1.0"
-
-
-@pytest.mark.parametrize("spider", [RequestsSpider, NamedSpider])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"USER_AGENT": "setting/1.0"},
-        {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"user-agent": "header/1.0"}},
-        {"DEFAULT_REQUEST_HEADERS": {"User-Agent": b"h\xe4ader/1.0", "Accept": "*/*"}},
-        {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
-        {"USER_AGENT": ""},
-        {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"User-Agent": ""}},
-    ],
-    ids=str,
-)
-@ensureDeferred
-@pytest.mark.filterwarnings("ignore:.*user_agent.*:scrapy.exceptions.ScrapyDeprecationWarning")
-async def test_the_digest_is_of_the_user_agent_that_robots_txt_requests_carry(
-    site: Site, spider: type[RequestsSpider], settings: dict[str, Any]
-) -> None:
-    """Scrapy fills it in from the headers, the spider or the setting, in this order.
-
-    Where it fills in nothing, the product token stands for it.
-    """
-    shop = site.authority(RULES)
-    digests: list[str] = []
-
-    def note(crawler: Crawler) -> None:
-        from scrapy import signals
-
-        crawler.signals.connect(
-            lambda: digests.append(crawler_digest(name_of_fetches(crawler, ("alpha",)))),
-            signals.engine_started,
-            weak=False,
-        )
-
-    settings = obey(ROBOTSTXT_USER_AGENT="alpha", **settings)
-    await crawl(spider, settings_of(settings), plans=[shop.url("/open")], prepare=note)
-    [hit] = shop.robots_hits
-    sent = str(hit.header("User-Agent")).encode("latin-1")
-    assert sent
-    assert digests == [blake2b(sent, digest_size=8).hexdigest()]

@@ -13,9 +13,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.pacing import SlotlessDownloader, at_once, gaps, taken
-from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.middlewares import inner
+from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
+from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -38,20 +39,19 @@ async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -
 
 
 @waits
-@pytest.mark.parametrize("last_step", [None, 100_000], ids=["alone", "with the last step"])
+@pytest.mark.parametrize("settings", [by_hand, by_hand_with_last_step])
 @pytest.mark.parametrize("places", [1, 2])
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
-    site: Site, mode: str, places: int, last_step: int | None
+    site: Site, mode: str, places: int, settings: Any
 ) -> None:
     """The request that has a place takes the next turn: others are in the queue, and cannot."""
     paced = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     slow = site.authority(RULES, Reply(200, "page", delay=1))
-    settings = by_hand(CONCURRENT_REQUESTS=places)
-    settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = last_step
     plans = [*(paced.url(f"/{n}") for n in range(24)), *(slow.url(f"/{n}") for n in range(4))]
-    (await crawl_under(mode, settings=settings, plans=plans)).check()
+    made = settings(CONCURRENT_REQUESTS=places)
+    (await crawl_under(mode, settings=made, plans=plans)).check()
     assert taken((paced, slow)) < 24 * 0.1 + 4 * 1 + 3
 
 
@@ -64,9 +64,7 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     paced = site.authority("User-agent: *\nCrawl-delay: 0.2\n", Reply(200, "page", delay=0.1))
     plain = site.authority(RULES, Reply(200, "page", delay=0.1))
     plans = [paced.url("/page1"), paced.url("/page2"), *(plain.url(f"/{n}") for n in range(12))]
-    made = settings(CONCURRENT_REQUESTS=1)
-    inner = {"tests.crawl.middlewares.InnerMiddleware": 500}
-    made["DOWNLOADER_MIDDLEWARES"] = {**made.get("DOWNLOADER_MIDDLEWARES", {}), **inner}
+    made = inner(settings, 500, CONCURRENT_REQUESTS=1)
     result = (await crawl(settings=made, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)
     hits = [hit for shop in (paced, plain) for hit in shop.page_hits if "inner" not in hit.path]
@@ -81,14 +79,10 @@ async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
 ) -> None:
     """Under asyncio Scrapy sends all that a slot has queued as soon as one of them has ended."""
     shop, named = site.authorities(2, LATE, Reply(200, "page", delay=0.05))
-    plans = [
-        {"url": s.url(f"/{n}"), "priority": n % 2 * urgent}
-        for n in range(25)
-        for s in (shop, named)
-    ]
+    pages = [(n, each.url(f"/{n}")) for n in range(25) for each in (shop, named)]
+    plans = [{"url": url, "priority": n % 2 * urgent} for n, url in pages]
     slots = {named.host: {"concurrency": 4}}
-    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=2, DOWNLOAD_SLOTS=slots)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=2, DOWNLOAD_SLOTS=slots)
     assert len(result.downloaded) == 50
     assert at_once(shop) <= 2
     assert at_once(named) <= 4
@@ -137,17 +131,13 @@ async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: S
     shops = site.authorities(10, RULES)
     plans = [slow.url(f"/{n}") for n in range(60)]
     plans += [shop.url(f"/{n}") for n in range(2) for shop in shops]
-    settings = obey(DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     assert len(result.downloaded) == 80
     last = max(hit.received for shop in shops for hit in shop.page_hits)
     assert sum(hit.received < last for hit in slow.page_hits) < 30
 
 
 # --- a DOWNLOADER of a project's own
-
-
-SLOW = "User-agent: *\nCrawl-delay: 0.1\n"
 
 
 class OneAtATimeDownloader(SlotlessDownloader):
@@ -169,13 +159,9 @@ async def test_a_downloader_without_slots_locks_nothing_up(
     site: Site, mode: str, where: str, downloader: type[Any]
 ) -> None:
     """A request may wait for another one of its host, before its download or after it."""
-    slow = site.authority(SLOW)
-    middlewares = {"tests.crawl.middlewares.InnerMiddleware": 950}
-    settings = obey(
-        DOWNLOADER=f"{downloader.__module__}.{downloader.__name__}",
-        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
-        DOWNLOADER_MIDDLEWARES=middlewares,
-    )
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    path = f"{downloader.__module__}.{downloader.__name__}"
+    settings = inner(obey, 950, **{**SLOTLESS, "DOWNLOADER": path})
     plans = [slow.url(f"/{where}{number}") for number in range(3)]
     result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert len(result.downloaded) == 3

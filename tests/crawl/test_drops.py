@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.exceptions import CloseSpider, IgnoreRequest
-from scrapy.http import Response
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.closing import ItemSpider
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -33,6 +33,7 @@ Allow: /
 Disallow: /private  # why not
 """
 BUILT_IN = {"ROBOTSTXT_OBEY": True}
+USE = "User-agent: *\nContent-Usage: train-ai=n\n"
 
 
 @ensureDeferred
@@ -57,8 +58,8 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     assert (verdict.allowed, verdict.line, verdict.group) == (False, 6, "mybot")
     assert isinstance(verdict.rule, Rule)
     assert "/private" in str(verdict.rule)
+    keeps_no_rules(result, [url, other])
     assert str(error.authority) == shop.url("")
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
     begun, *said = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
     assert begun.startswith("Obeying robots.txt as ")
     assert sorted(said) == [
@@ -67,12 +68,8 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     ]
 
 
-@ensureDeferred
-async def test_what_a_request_ends_in_keeps_no_rules_alive(site: Site) -> None:
+def keeps_no_rules(result: Result, urls: Iterable[str]) -> None:
     """A spider may keep each failure: REP_MEMORY_LIMIT bounds the rules all the same."""
-    shop, dark = site.authority(Reply(200, RULES)), site.authority(Reply(503))
-    urls = [shop.url("/private"), shop.url("/private/2"), dark.url("/a")]
-    result = (await crawl(settings=obey(REP_RETRY_DELAYS=[]), plans=urls)).check()
     for url in urls:
         problem = result.problem(url)
         assert problem.exception is not None
@@ -88,21 +85,20 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     silent = site.authority(Hang())
     now = time.time()
     urls = [dark.url("/a"), silent.url("/a")]
-    result = (await crawl(settings=obey(REP_TIMEOUT=2), plans=urls)).check()
+    result = await visit(urls, REP_TIMEOUT=1)
     errors = []
     for url in urls:
         problem = result.problem(url)
         assert isinstance(problem.exception, RobotsUnreachable)
         assert isinstance(problem.exception, IgnoreRequest)
         errors.append(problem.exception)
+    keeps_no_rules(result, urls)
     assert [str(error.authority) for error in errors] == [dark.url(""), silent.url("")]
     assert [error.verdict.allowed for error in errors] == [False, False]
     assert errors[0].cause != errors[1].cause
-    assert errors[0].retry_at is not None
-    over = time.time()
-    assert now + 119 <= errors[0].retry_at <= over + 121
-    assert errors[1].retry_at is not None
-    assert now + 59 <= errors[1].retry_at <= over + 61
+    for error, seconds in zip(errors, (120, 60), strict=True):
+        assert error.retry_at is not None
+        assert now + seconds - 1 <= error.retry_at <= time.time() + seconds + 1
     assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
 
 
@@ -131,7 +127,7 @@ async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
     robots = b"User-agent: *\nDisallow: /\x1b[31m\x07*\x85x\xe2\x80\xa8\n"
     shop = site.authority(Reply(200, robots))
     url = shop.url("/%1B[31m%07*%85x%E2%80%A8")
-    result = (await crawl(settings=obey(), plans=[url, shop.url("/open")])).check()
+    result = await visit([url, shop.url("/open")])
     for line in result.log:
         assert not any(ord(c) < 32 and c not in "\n\t" for c in line.text), line
         if line.logger.startswith("scrapy_rep"):
@@ -152,8 +148,9 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
         none.url("/"),
         {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
     ]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     stats = {k.removeprefix("robotstxt/"): v for k, v in result.stats.items() if "robotstxt/" in k}
+    looked_up = stats.pop("cache/hit", 0) + stats.pop("cache/miss")
     expected = {
         "request_count": 5,
         "response_count": 4,
@@ -164,31 +161,12 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
         "unreachable": 2,
         "bypassed": 1,
         "redirect_count": 1,
-        "cache/miss": 8,
     }
-    exceptions = {key: stats.pop(key) for key in list(stats) if key.startswith("exception_count/")}
-    assert sum(exceptions.values()) == 1
-    assert {key: stats.get(key) for key in expected if key != "cache/miss"} == {
-        key: value for key, value in expected.items() if key != "cache/miss"
-    }
-    assert stats["cache/miss"] + stats.get("cache/hit", 0) == 8
+    assert sum(count for key, count in stats.items() if key.startswith("exception_count/")) == 1
+    assert {key: stats.get(key) for key in expected} == expected
+    assert looked_up == 8
     hosts = [shop.host, closed.host, dark.host, moved.host, none.host]
     assert not any(host in key for key in result.stats for host in hosts)
-
-
-class FilesSpider(RequestsSpider):
-    """Each page gives one item, which asks for the files of the argument `files`."""
-
-    def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.asked = list(files)
-        self.items: list[dict[str, Any]] = []
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The item."""
-        item: dict[str, Any] = {"file_urls": self.asked}
-        self.items.append(item)
-        yield item
 
 
 async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tuple[object, ...]:
@@ -197,11 +175,11 @@ async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tupl
     wanted = [shop.url("/file"), shop.url("/private/file")]
     pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
     settings = {**settings, "ITEM_PIPELINES": pipelines, "FILES_STORE": str(files)}
-    result = await crawl(FilesSpider, settings, plans=[shop.url("/page")], files=wanted)
+    result = await crawl(ItemSpider, settings, plans=[shop.url("/page")], files=wanted)
     result.check(expected=["FileException"])
     assert [hit.path for hit in shop.page_hits] == ["/page", "/file"]
     assert result.stats["robotstxt/forbidden"] == 1
-    (item,) = result.crawler.spider.items
+    item = result.crawler.spider.item
     said = [(line.level, line.logger) for line in result.log if "pipelines" in line.logger]
     return [file["url"] == wanted[0] for file in item["files"]], said
 
@@ -228,115 +206,92 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-CODE = "response and response.text"
-
-
-@pytest.mark.parametrize(
-    ("words", "printed"), [(["fetch"], ""), (["shell", "-c", CODE], "None")], ids=["fetch", "shell"]
-)
-def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(
-    site: Site, project: Path, words: list[str], printed: str
-) -> None:
+def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:
     """Of a forbidden page nothing is printed, or there is no `response`."""
     shop = site.authority(RULES, {"/open": "an open page"})
-    allowed, forbidden = (
-        run_python("-m", "scrapy", *words, *more, shop.url(path), cwd=project)
-        for more, path in ((["--nolog"], "/open"), ([], "/private"))
-    )
-    assert (allowed.returncode, allowed.stdout.strip()) == (0, "an open page")
-    assert (forbidden.returncode, forbidden.stdout.strip()) == (0, printed)
-    assert "Forbidden by robots.txt" in forbidden.stderr
-    assert "Traceback" not in forbidden.stderr
+    shell = ["shell", "-c", "response and response.text"]
+    for words, path, printed in (
+        (["fetch", "--nolog"], "/open", "an open page"),
+        (["fetch"], "/private", ""),
+        (shell, "/private", "None"),
+    ):
+        done = run_python("-m", "scrapy", *words, shop.url(path), cwd=project)
+        assert (done.returncode, done.stdout.strip()) == (0, printed)
+        assert "Traceback" not in done.stderr
+        assert path == "/open" or "Forbidden by robots.txt" in done.stderr
     assert [hit.path for hit in shop.page_hits] == ["/open"]
 
 
 # --- what is blamed
 
 
-@pytest.mark.parametrize(
-    ("rules", "settings", "begins"),
-    [
-        (NOTHING, {}, "robots.txt: Disallow: /, line 2, group *"),
-        (Reply(403), {"REP_ACCESS_DENIED": "disallow"}, "robots.txt: access denied (403)"),
-        (
-            "User-agent: *\nCrawl-delay: 61\n",
-            {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
-            "pace: asks for 61 s between requests, more than 60 s",
-        ),
-        (
-            "User-agent: *\nContent-Usage: train-ai=n\n",
-            {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]},
-            "usage preference: Content-Usage disallows train-ai",
-        ),
-    ],
-    ids=["rule", "access denied", "pace", "use"],
-)
+BLAMED: list[tuple[Any, str]] = [
+    (NOTHING, "robots.txt: Disallow: /, line 2, group *"),
+    (Reply(403), "robots.txt: access denied (403)"),
+    ("User-agent: *\nCrawl-delay: 61\n", "pace: asks for 61 s between requests, more than 60 s"),
+    (f"{USE}Allow: /\n", "usage preference: Content-Usage disallows train-ai"),
+    (f"{USE}Crawl-delay: 900\n", "pace: asks for 900 s between requests, more than 60 s"),
+]
+
+
 @ensureDeferred
-async def test_a_refusal_says_what_forbids_the_request(
-    site: Site, rules: Any, settings: dict[str, Any], begins: str
-) -> None:
-    """The exception, its copy and the log agree."""
-    shop = site.authority(rules)
-    url = shop.url("/x")
-    result = (await crawl(settings=obey(**settings), plans=[url])).check()
-    assert result.forbidden == [url]
-    problem = result.problem(url)
-    assert problem.text.startswith(f"Forbidden by {begins}")
-    by, _, why = begins.partition(": ")
-    assert isinstance(problem.exception, RobotsForbidden)
-    copy = pickle.loads(pickle.dumps(problem.exception))
-    assert (copy.by, str(copy)) == (by, problem.text)
-    (line,) = result.lines("^Forbidden by", "DEBUG")
-    assert line.startswith(f"Forbidden by {by}: <GET {url}> ({why}")
-    assert result.lines("No request was allowed: 1 forbidden$", "WARNING")
+async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
+    """The exception, its copy, the log and `explain` agree."""
+    urls = [site.authority(rules).url("/x") for rules, _ in BLAMED]
+    settings = obey(
+        REP_ACCESS_DENIED="disallow",
+        REP_OVER_MAX_CRAWL_DELAY="forbid",
+        REP_PREFERENCES="skip",
+        REP_PURPOSES=["train-ai"],
+    )
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert result.forbidden == urls
+    for url, (_, begins) in zip(urls, BLAMED, strict=True):
+        problem = result.problem(url)
+        assert problem.text.startswith(f"Forbidden by {begins}")
+        by, _, why = begins.partition(": ")
+        assert isinstance(problem.exception, RobotsForbidden)
+        copy = pickle.loads(pickle.dumps(problem.exception))
+        assert (copy.by, str(copy)) == (by, problem.text)
+        said = f"Forbidden by {by}: <GET {url}> ({why}"
+        assert len([line for line in result.lines("", "DEBUG") if line.startswith(said)]) == 1
+        assert await result.gate.explain(url) == problem.exception.verdict
+    assert warned(result) == [f"No request was allowed: {len(urls)} forbidden"]
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
-async def test_a_dead_proxy_is_blamed_and_not_the_site(site: Site, mode: str) -> None:
-    """For http, and for https through a tunnel."""
-    shop, dead = site.authority(RULES), site.refusing()
-    urls = [shop.url("/x"), shop.url("/x").replace("http:", "https:")]
-    plans = [{"url": url, "meta": {"proxy": dead.url("")}} for url in urls]
-    result = (await crawl_under(mode, settings=obey(), plans=plans)).check()
-    assert result.unreachable == urls
-    for url in urls:
+async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: str) -> None:
+    """It is dead, for http and for https through a tunnel, or it is silent.
+
+    A status is the site's, but for 407 (RFC 9110 section 15.5.8).
+    """
+    proxy, dead = Proxy(site), site.refusing().url("")
+    shop = site.authority(RULES).url("/x")
+    causes = [
+        (shop, dead, "proxy failure"),
+        (shop.replace("http:", "https:"), dead, "proxy failure"),
+    ]
+    for answer, cause in (
+        (Reply(407), "proxy failure 407"),  # it wants a login
+        (Hang(), "proxy failure"),
+        (Reply(503), "status 503"),
+    ):
+        there = proxy.authority(f"http://shop{len(causes)}.example", answer)
+        causes.append((there.url("/x"), proxy.url, cause))
+    plans = [{"url": url, "meta": {"proxy": way}} for url, way, _ in causes]
+    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=1), plans=plans)).check()
+    assert result.unreachable == [url for url, _, _ in causes]
+    for url, _, cause in causes:
         problem = result.problem(url)
-        assert problem.data["cause"] == "proxy failure"
-        assert problem.text.startswith("robots.txt unreachable: proxy failure (http")
-    assert len(result.lines(r"is unreachable \(proxy failure: ", "WARNING")) == 2
-    assert result.lines("2 with robots.txt unreachable$", "WARNING")
-
-
-@ensureDeferred
-async def test_what_a_proxy_answers_is_told_apart_from_what_the_site_does(site: Site) -> None:
-    """A status is the site's, but for 407 (RFC 9110 section 15.5.8)."""
-    proxy = Proxy(site)
-    causes = {
-        "proxy failure 407": Reply(407),  # it wants a login
-        "proxy failure": Hang(),
-        "status 503": Reply(503),
-    }
-    plans = []
-    for number, answer in enumerate(causes.values()):
-        shop = proxy.authority(f"http://shop{number}.example", answer)
-        plans.append({"url": shop.url("/x"), "meta": {"proxy": proxy.url}})
-    result = (await crawl(settings=obey(REP_TIMEOUT=1), plans=plans)).check()
-    found = [result.problem(plan["url"]).data["cause"] for plan in plans]
-    assert found == [*causes]
-    assert len(result.lines(r"is unreachable \((proxy failure.*407|proxy|status 503)")) == 3
+        assert problem.data["cause"] == cause
+        assert problem.text.startswith(f"robots.txt unreachable: {cause} (http")
+    assert len(result.lines(r"is unreachable \(proxy failure: ", "WARNING")) == 3
+    assert len(result.lines(r"is unreachable \((proxy failure.*407|status 503)", "WARNING")) == 2
+    assert warned(result) == ["No request was allowed: 5 with robots.txt unreachable"]
 
 
 # --- a crawl to which nothing was allowed
-
-
-class StoppingSpider(RequestsSpider):
-    """Closes the crawl as soon as a request was refused."""
-
-    def failed(self, failure: Any) -> None:
-        """The first one ends the crawl."""
-        super().failed(failure)
-        raise CloseSpider("enough")
 
 
 def warned(result: Result) -> list[str]:
@@ -344,29 +299,23 @@ def warned(result: Result) -> list[str]:
     return result.lines("No request was allowed", "WARNING")
 
 
-@pytest.mark.parametrize("settings", [obey(), by_hand()], ids=["add-on", "by hand"])
+@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
 @ensureDeferred
-async def test_a_crawl_to_which_nothing_was_allowed_says_so(
-    site: Site, settings: dict[str, Any]
-) -> None:
-    """The requests are counted by what they ended in. An empty crawl was not refused."""
+async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, settings: Any) -> None:
+    """The requests are counted by what they ended in.
+
+    Nothing is said of an empty crawl, and where one request passed.
+    """
     shop, dark, gone = site.authority(NOTHING), site.authority(Reply(503)), site.refusing()
     urls = [*(shop.url(f"/{n}") for n in range(3)), dark.url("/a"), gone.url("/a")]
-    result = (await crawl(settings=settings, plans=urls)).check()
+    result = (await crawl(settings=settings(), plans=urls)).check()
     assert warned(result) == ["No request was allowed: 3 forbidden, 2 with robots.txt unreachable"]
-    assert warned((await crawl(settings=settings, plans=[])).check()) == []
-
-
-@ensureDeferred
-async def test_one_request_that_passes_is_enough(site: Site) -> None:
-    """Nothing is said, however many others were refused."""
-    shop, free = site.authority(NOTHING), site.authority()
+    free = site.authority()
     bypassing = {"url": shop.url("/private"), "meta": {"dont_obey_robotstxt": True}}
-    for plan in (free.url("/a"), bypassing, free.url("/robots.txt")):
-        result = (
-            await crawl(settings=obey(), plans=[shop.url("/a"), shop.url("/b"), plan])
-        ).check()
-        assert len(result.forbidden) == 2
+    passing = [[*urls[:2], plan] for plan in (free.url("/a"), bypassing, free.url("/robots.txt"))]
+    for plans in ([], *passing):
+        result = (await crawl(settings=settings(), plans=plans)).check()
+        assert len(result.forbidden) == len(plans[:2])
         assert warned(result) == []
 
 
@@ -375,6 +324,12 @@ async def test_a_crawl_that_is_stopped_was_not_refused(site: Site) -> None:
     """One was forbidden; of those that waited when the crawl was stopped nothing is known."""
     shop, slow = site.authority(NOTHING), site.authority(Hang())
     urls = [shop.url("/a"), slow.url("/a"), slow.url("/b")]
+
+    class StoppingSpider(RequestsSpider):
+        def failed(self, failure: Any) -> None:
+            super().failed(failure)
+            raise CloseSpider("enough")
+
     result = (await crawl(StoppingSpider, obey(), plans=urls)).check_log()
     assert [ending.url for ending in result.endings] == result.forbidden == urls[:1]
     assert warned(result) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import random
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import shared_store_of
 from tests.crawl.spiders import OneByOneSpider
@@ -41,16 +41,6 @@ def noise(number: int) -> bytes:
     return b"User-agent: *\nDisallow: /private\n#" + octets
 
 
-@contextmanager
-def uri_of(kind: str) -> Iterator[str]:
-    """A store of that kind."""
-    if kind == "memory:":
-        yield kind
-        return
-    with shared_store_of(kind) as shared:
-        yield shared.uri
-
-
 def rounds_of(shops: list[Authority], rounds: int) -> list[str]:
     """One page of each site after another, several times."""
     return [shop.url("/open") for _ in range(rounds) for shop in shops]
@@ -71,15 +61,25 @@ async def test_large_files_are_fetched_once_each_under_a_small_limit(
     """480 KB each, REP_MEMORY_LIMIT of 1 MiB, two rounds of pages: one fetch each, no waiting."""
     shops = [site.authority(Reply(200, make(n))) for n in range(8)]
     plans = [*rounds_of(shops, 2), shops[0].url("/private")]
-    with uri_of(kind) as uri:
-        settings = obey(REP_STORE=uri, REP_MEMORY_LIMIT=MIB)
-        result = await crawl(OneByOneSpider, settings, plans=plans, timeout=100)
-    result.check()
+    shared = nullcontext(None) if kind == "memory:" else shared_store_of(kind)
+    with shared as store:
+        uri = store.uri if store else kind
+        result = await visit(plans, OneByOneSpider, REP_STORE=uri, REP_MEMORY_LIMIT=MIB)
     assert (len(result.downloaded), len(result.forbidden)) == (16, 1)
     assert {len(shop.robots_hits) for shop in shops} == {1}
     assert result.stats["robotstxt/cache/evicted"] >= 12
     assert result.stats.get("robotstxt/store/error", 0) == 0
     assert result.stats["robotstxt/cache/miss"] == 8  # what was evicted is at hand
+
+
+@ensureDeferred
+async def test_what_a_store_drops_at_its_limit_is_counted(site: Site, tmp_path: Path) -> None:
+    """Six files of 480 KB in a SQLite file of 1 MiB: the stat says how many parts had to go."""
+    shops = [site.authority(Reply(200, noise(n))) for n in range(6)]
+    settings = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "REP_STORE_LIMIT": MIB}
+    result = await visit(rounds_of(shops, 1), OneByOneSpider, **settings)
+    assert result.stats["robotstxt/store/evicted"] >= 2
+    assert [len(shop.robots_hits) for shop in shops] == [1] * 6
 
 
 @pytest.mark.slow

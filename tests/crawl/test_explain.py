@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep import RobotsForbidden, Verdict
+from scrapy_rep import Verdict
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
@@ -28,15 +28,12 @@ Allow: /for-others
 class AskingSpider(ClosingSpider):
     """Asks about `questions` (URL, agent) before its requests, and keeps the answers."""
 
-    def __init__(self, questions: list[tuple[str, Any]], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.questions = questions
-        self.answers: list[Any] = []
-        self.infos: list[dict[str, int]] = []
+    questions: list[tuple[str, Any]]
 
     async def start(self) -> AsyncIterator[Any]:
         """First the questions."""
-        self.infos.append(self.gate.cache_info())
+        self.answers: list[Any] = []
+        self.infos = [self.gate.cache_info()]
         for url, agent in self.questions:
             self.answers.append(await self.answer(url, agent))
         self.infos.append(self.gate.cache_info())
@@ -51,16 +48,13 @@ class AskingSpider(ClosingSpider):
             return error
 
 
-async def ask(questions: list[tuple[str, Any]], **more: Any) -> Result:
-    """A crawl that asks."""
-    settings = obey(ROBOTSTXT_USER_AGENT="mybot", **more.pop("settings", {}))
-    return (await crawl(AskingSpider, settings, questions=questions, **more)).check()
-
-
-def answers(result: Result) -> list[Any]:
-    """What it was told."""
-    told: list[Any] = result.crawler.spider.answers
-    return told
+async def ask(
+    questions: list[tuple[str, Any]], plans: Iterable[Any] = (), **settings: Any
+) -> tuple[Result, list[Any]]:
+    """A crawl that asks, and what it was told."""
+    settings = obey(ROBOTSTXT_USER_AGENT="mybot", **settings)
+    result = (await crawl(AskingSpider, settings, questions=questions, plans=plans)).check()
+    return result, result.crawler.spider.answers
 
 
 @ensureDeferred
@@ -79,8 +73,7 @@ async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
         (shop.url("/open"), ["newsbot", "otherbot"]),
         (shop.url("/robots.txt"), "otherbot"),
     ]
-    result = await ask(questions, plans=urls)
-    told = answers(result)
+    result, told = await ask(questions, plans=urls)
     assert all(isinstance(verdict, Verdict) for verdict in told)
     assert [verdict.allowed for verdict in told] == [False, True, False, True, False, True]
     assert [verdict.line for verdict in told[:5]] == [2, None, 5, 6, 5]
@@ -96,29 +89,11 @@ async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_explain_gives_the_reason_that_a_request_ends_with(site: Site) -> None:
-    """Where both the purposes of the crawl and the pace of the site are in the way."""
-    shop = site.authority("User-agent: *\nContent-Usage: train-ai=n\nCrawl-delay: 900\n")
-    settings = {
-        "REP_PREFERENCES": "skip",
-        "REP_PURPOSES": ["train-ai"],
-        "REP_OVER_MAX_CRAWL_DELAY": "forbid",
-    }
-    result = await ask([(shop.url("/a"), None)], settings=settings)
-    (told,) = answers(result)
-    refused = (await crawl(settings=obey(**settings), plans=[shop.url("/a")])).check()
-    problem = refused.problem(shop.url("/a"))
-    assert isinstance(problem.exception, RobotsForbidden)
-    assert told == problem.exception.verdict
-    assert told.reason == "asks for 900 s between requests, more than 60 s"
-
-
-@ensureDeferred
 async def test_explain_says_what_follows_without_rules(site: Site) -> None:
     """No rules to be had: all or nothing, and why; robots.txt itself is allowed."""
     shops = [site.authority(robots) for robots in (Reply(404), Reply(503), Hang())]
     questions = [(shop.url(path), None) for path in ("/a", "/robots.txt") for shop in shops]
-    told = answers(await ask(questions, settings={"REP_TIMEOUT": 0.4}))
+    _, told = await ask(questions, REP_TIMEOUT=0.4)
     assert [verdict.allowed for verdict in told] == [True, False, False, True, True, True]
     for verdict, word in zip(told, ("unavailable", "unreachable", "unreachable"), strict=False):
         assert word in verdict.reason
@@ -135,8 +110,7 @@ async def test_what_cannot_be_explained_is_an_error_and_needs_no_fetch(site: Sit
     """A URL without an authority, an agent without a name. Other schemes have no robots.txt."""
     other = [(url, None) for url in ("data:,x", "file:///x", "ftp://host.example/x")]
     nobody = [(site.authority(RULES).url("/a"), agent) for agent in ("", [], [""])]
-    result = await ask([*other, *((url, None) for url in BROKEN), *nobody])
-    told = answers(result)
+    result, told = await ask([*other, *((url, None) for url in BROKEN), *nobody])
     assert [verdict.allowed for verdict in told[:3]] == [True] * 3
     assert [type(answer) for answer in told[3:]] == [ValueError] * (len(BROKEN) + len(nobody))
     assert "robotstxt/request_count" not in result.stats
@@ -148,10 +122,9 @@ async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     shop = site.authority("User-agent: *\nDisallow: /private\nDisallow: /*bad$\nDisallow: /*?$\n")
     paths = ("/private ", "/pri\tvate", "\\private", "/bad?", "/bad?#part", "/free?", "/\\private")
     urls = [shop.url("") + path for path in paths]
-    told = answers(await ask([(url, None) for url in urls]))
     plans = [{"url": url, "dont_filter": True} for url in urls]
-    crawled = (await crawl(settings=obey(), plans=plans)).check()
-    assert [one.allowed for one in told] == [kind == "downloaded" for kind in crawled.kinds]
+    result, told = await ask([(url, None) for url in urls], plans=plans)
+    assert [one.allowed for one in told] == [kind == "downloaded" for kind in result.kinds]
 
 
 @ensureDeferred

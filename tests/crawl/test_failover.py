@@ -36,11 +36,9 @@ LATER = 5.0
 class OnwardSpider(RequestsSpider):
     """Goes from site to site, two requests each, until some seconds after a death."""
 
-    def __init__(self, site: Site, die: Callable[[], None], **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.site = site
-        self.die = die
-        self.died_at = 0.0
+    site: Site
+    die: Callable[[], None]
+    died_at = 0.0
 
     def found(self, response: Any) -> Iterable[Any]:
         """The next site."""

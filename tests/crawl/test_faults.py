@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
-import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -13,11 +11,10 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
 from tests.crawl.clock import Ahead, take_over
-from tests.crawl.faults import FaultError, Faults, crawled, modules
+from tests.crawl.faults import FaultError, crawled, modules, some, struck
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
@@ -34,9 +31,6 @@ and not in what they call, is Python itself.
 MODULES = [name for name in modules("scrapy_rep") if not name.startswith(LEFT_OUT)]
 """Every other module of the package."""
 
-OF_THE_BASE = "withheld.py:", ": enqueue()"
-"""How the label of a point begins and ends that is a call of the base, Scrapy's own scheduler."""
-
 PARTS = 8
 
 A_PART = 8
@@ -44,8 +38,6 @@ A_PART = 8
 
 INTERVAL = 0.05
 """Seconds that one authority asks for between two requests."""
-
-ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 # A call that does not take place leaves the coroutine that was its argument behind.
 pytestmark = [
@@ -55,41 +47,32 @@ pytestmark = [
 
 
 @pytest.fixture
-def faults() -> Iterator[Faults]:
-    """The package, with a point at each call and each await."""
-    with Faults(*MODULES).installed() as faults:
-        yield faults
-    gc.collect()  # what a fault has left behind is nothing that a later test is to blame for
-
-
-@pytest.fixture
 def village(site: Site, monkeypatch: pytest.MonkeyPatch) -> Village:
     """What is crawled."""
     return Village(site, take_over(monkeypatch))
 
 
 class VillageSpider(RequestsSpider):
-    """From each open page on to a later one; in between, a day goes by."""
+    """When so many requests have ended, a day goes by; what comes into force is listened to."""
 
     clock: Ahead
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> VillageSpider:
-        """The spider; what comes into force is announced to a listener, where Scrapy can."""
-        if ROBOTS_PARSED is not None:
-            crawler.signals.connect(listener, signal=ROBOTS_PARSED)
+        """The spider."""
+        if hasattr(signals, "robots_parsed"):  # since Scrapy 2.15
+            crawler.signals.connect(listener, signal=signals.robots_parsed)
         spider: VillageSpider = super().from_crawler(crawler, *args, **kwargs)
         return spider
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The later page."""
-        if response.url.endswith("/open"):
-            yield self.request(response.urljoin("/later"))
 
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         super()._note(meta, **facts)
         if len(self.endings) == 30:
             self.clock.seconds += 90_000
+
+
+def listener(robotparser: Any) -> None:
+    """Wants to know what comes into force."""
 
 
 def versioned(hit: Hit) -> Reply:
@@ -104,7 +87,7 @@ class Village:
     def __init__(self, site: Site, clock: Ahead) -> None:
         self.site = site
         self.clock = clock
-        self.fastest = 0.0
+        self.is_known = False
         closed = site.authority(NOTHING)
         self.paced = site.authority(RULES + f"Crawl-delay: {INTERVAL}\n")
         self.paced_name = self.paced.url("").removeprefix("http://")
@@ -128,75 +111,49 @@ class Village:
             (self.paced, ruled),
         ]
         paths = ("/open", "/private", "/open2")
-        self.plans: list[Any] = [shop.url(path) for shop, _ in shops for path in paths]
-        self.plans += [
+        plans: list[Any] = [shop.url(path) for shop, _ in shops for path in paths]
+        plans += [
             shops[0][0].url("/robots.txt"),
             "data:,x",
             {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
             {"url": closed.url("/closed"), "headers": {"User-Agent": "other/1.0"}},
         ]
+        self.requests = {"plans": plans, "then": {"/open": ["/later"]}}
         self.allowed = {shop.url(path) for shop, paths in shops for path in paths}
         self.allowed.add(closed.url("/by"))
 
-    async def visit(self) -> set[str]:
-        """The pages that were asked for."""
+    async def visit(self) -> str:
+        """What is wrong after a crawl: a page that may not be asked for, or one that came early.
+
+        The first crawl, in which nothing fails, gets most pages, though perhaps not all: on a busy
+        machine some fetches are too late.
+        """
         before = len(self.site.hits)
         self.clock.seconds = 0.0
         settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=0.5, RETRY_ENABLED=False)
-        await crawled(settings, VillageSpider, plans=self.plans, clock=self.clock)
+        try:
+            await crawled(settings, VillageSpider, **self.requests, clock=self.clock)
+        except Exception as trouble:  # noqa: BLE001
+            return f"{type(trouble).__name__}: {trouble}"
         hits = [hit for hit in self.site.hits[before:] if hit.path not in ("/robots.txt", "/r")]
         pages = {f"http://{hit.header('Host')}{hit.target}" for hit in hits}
+        if pages - self.allowed:
+            return f"fetched {pages - self.allowed}"
+        if not self.is_known and len(pages) <= len(self.allowed) // 2:
+            return f"fetched {pages} alone"
+        self.is_known = True
         paced = sorted(hit.received for hit in hits if hit.header("Host") == self.paced_name)
-        self.fastest = min((b - a for a, b in pairwise(paced)), default=INTERVAL)
-        return pages
-
-
-def listener(robotparser: Any) -> None:
-    """Wants to know what comes into force."""
-
-
-async def strike(
-    village: Village, faults: Faults, points: list[int], error: type[BaseException], lasting: bool
-) -> list[str]:
-    """What went wrong at those points, in words."""
-    wrong = []
-    for point in points:
-        with faults.at(point, error, lasting=lasting):
-            try:
-                pages = await village.visit()
-            except Exception as trouble:  # noqa: BLE001
-                wrong.append(f"{faults.labels[point]}: {type(trouble).__name__}: {trouble}")
-                continue
-        if pages - village.allowed:
-            wrong.append(f"{faults.labels[point]}: fetched {pages - village.allowed}")
-        if village.fastest < INTERVAL:
-            wrong.append(f"{faults.labels[point]}: {village.fastest:.3f} s apart")
-    return wrong
-
-
-async def reached(village: Village, faults: Faults) -> list[int]:
-    """The points that a healthy crawl of the village passes."""
-    for _ in range(3):
-        faults.passed.clear()
-        pages = await village.visit()
-        # On a busy machine some fetches are too late; what is fetched is allowed all the same.
-        assert pages <= village.allowed
-        if len(pages) > len(village.allowed) // 2:
-            break
-    assert len(pages) > len(village.allowed) // 2
-    begin, end = OF_THE_BASE
-    labels = ((point, faults.labels[point]) for point in sorted(faults.passed))
-    return [point for point, at in labels if not (at.startswith(begin) and at.endswith(end))]
+        fastest = min((b - a for a, b in pairwise(paced)), default=INTERVAL)
+        return "" if fastest >= INTERVAL else f"{fastest:.3f} s apart"
 
 
 @pytest.mark.parametrize("lasting", first(1, [True, False]), ids=["each time", "once"])
 @ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang(
-    village: Village, faults: Faults, lasting: bool
+    village: Village, lasting: bool
 ) -> None:
     """Two of the places, drawn by a seed, where something is called or awaited."""
-    points = random.Random(lasting).sample(await reached(village, faults), 2)
-    assert await strike(village, faults, points, FaultError, lasting) == []
+    assert await struck(MODULES, village.visit, some(2, lasting), lasting=lasting) == []
 
 
 @pytest.mark.slow
@@ -206,12 +163,11 @@ async def test_a_fault_anywhere_is_no_permission_and_no_hang(
 @pytest.mark.parametrize("lasting", [True, False], ids=["each time", "once"])
 @ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang_at_length(
-    village: Village, faults: Faults, lasting: bool, error: type[BaseException], part: int
+    village: Village, lasting: bool, error: type[BaseException], part: int
 ) -> None:
     """Places all over the package, in parts that may run side by side."""
-    points = await reached(village, faults)
-    own = points[part::PARTS]
-    drawn = random.Random(part).sample(own, min(A_PART, len(own)))
-    wrong = await strike(village, faults, drawn, error, lasting)
-    print("", f"{len(drawn)} of {len(faults.labels)} points", *wrong, sep="\n")  # noqa: T201
-    assert wrong == []
+
+    def draw(points: list[int]) -> list[int]:
+        return some(A_PART, part)(points[part::PARTS])
+
+    assert await struck(MODULES, village.visit, draw, error=error, lasting=lasting) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from email.utils import formatdate
 from operator import itemgetter
 from typing import Any
@@ -12,11 +11,9 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.stores import Store
 from tests.crawl.clock import Ahead
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
@@ -28,15 +25,15 @@ from tests.timed import waits
 DAY = 86_400.0
 
 
-async def visit_at(clock: Ahead, times: list[float], url: str, **settings: Any) -> Result:
-    """One request after another, each at its time."""
+async def visit_at(clock: Ahead, times: list[float], *urls: str, **settings: Any) -> Result:
+    """One request for each URL after another, at each of the times."""
     clock.seconds = times[0]
 
     def tick(ended: int) -> None:
-        if ended < len(times):
-            clock.seconds = times[ended]
+        if ended < len(plans):
+            clock.seconds = times[ended // len(urls)]
 
-    plans = [url] * len(times)
+    plans = [*urls] * len(times)
     result = await crawl(OneByOneSpider, obey(**settings), plans=plans, tick=tick)
     return result.check()
 
@@ -94,26 +91,13 @@ async def test_an_answer_lives_as_long_as_it_says(site: Site, clock: Ahead) -> N
     """
     shops = [site.authority(said(**headers)) for headers, _ in LIVES]
     shops[1].robots = Reply(404, "", {"Cache-Control": "max-age=600"})
-    early = [0.89 * life if life > 60 else 59 for _, life in LIVES]
-    times = [(0, before, life + 1) for before, (_, life) in zip(early, LIVES, strict=True)]
-    found = await fetches_after(clock, dict(zip(shops, times, strict=True)))
-    for shop, row in zip(shops, LIVES, strict=True):
+    # RFC 9111 section 5.3: counted from the Date of the response
+    dated = said(Date=date(clock, -100), Expires=date(clock, 500))
+    rows = [*zip(shops, LIVES, strict=True), (site.authority(dated), ("a date", 600))]
+    times = {shop: (0, 0.89 * life if life > 60 else 59, life + 1) for shop, (_, life) in rows}
+    found = await fetches_after(clock, times)
+    for shop, row in rows:
         assert found[shop] == [1, 1, 2], row
-
-
-@ensureDeferred
-async def test_expires_is_a_date(site: Site, clock: Ahead) -> None:
-    """RFC 9111 section 5.3: counted from the Date of the response."""
-    shop = site.authority(said(Date=date(clock, -100), Expires=date(clock, 500)))
-    assert (await fetches_after(clock, {shop: (0, 500, 601)}))[shop] == [1, 1, 2]
-
-
-@ensureDeferred
-async def test_the_operator_may_shorten_it(site: Site, clock: Ahead) -> None:
-    """REP_MAX_TTL."""
-    shop = site.authority(RULES)
-    await visit_at(clock, [0, 500, 700], shop.url("/open"), REP_MAX_TTL=600)
-    assert len(shop.robots_hits) == 2
 
 
 # --- conditional requests
@@ -138,16 +122,9 @@ class Versions:
 MODIFIED = "Fri, 06 Nov 2026 10:00:00 GMT"
 
 
-@pytest.mark.parametrize(
-    ("etag", "modified"), [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
-)
 @ensureDeferred
 async def test_a_304_renews_what_is_known_without_parsing_it_again(
-    site: Site,
-    clock: Ahead,
-    monkeypatch: pytest.MonkeyPatch,
-    etag: str | None,
-    modified: str | None,
+    site: Site, clock: Ahead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RFC 9110 section 13.1: the validators go back as they came; the rules stand."""
     parsed = []
@@ -155,17 +132,17 @@ async def test_a_304_renews_what_is_known_without_parsing_it_again(
     monkeypatch.setattr(
         RobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
     )
-    shop = site.authority(Versions(etag, modified))
+    kinds = [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
+    shops = {site.authority(Versions(*validators)): validators for validators in kinds}
     times = [0, DAY + 1, DAY + 2, 1.8 * DAY, 2 * DAY + 5]
-    result = await visit_at(clock, times, shop.url("/private"))
-    assert len(result.forbidden) == 5
-    first, *later = shop.robots_hits
-    assert (first.header("If-None-Match"), first.header("If-Modified-Since")) == (None, None)
-    assert len(later) == 2
-    for hit in later:
-        assert (hit.header("If-None-Match"), hit.header("If-Modified-Since")) == (etag, modified)
-    assert len(parsed) == 1
-    assert result.stats["robotstxt/cache/revalidated"] == 2
+    result = await visit_at(clock, times, *(shop.url("/private") for shop in shops))
+    assert len(result.forbidden) == len(times) * len(shops)
+    for shop, validators in shops.items():
+        hits = shop.robots_hits
+        sent = [(hit.header("If-None-Match"), hit.header("If-Modified-Since")) for hit in hits]
+        assert sent == [(None, None), validators, validators]
+    assert len(parsed) == len(shops)
+    assert result.stats["robotstxt/cache/revalidated"] == 2 * len(shops)
 
 
 @ensureDeferred
@@ -185,23 +162,15 @@ async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
 
 @ensureDeferred
 async def test_validators_go_only_to_the_uri_they_speak_of(site: Site, clock: Ahead) -> None:
-    """The ETag is of the redirect's target; the first hop does not get it."""
-    target = site.authority(pages={"/rules": Versions()})
+    """The ETag is of the redirect's target; neither the first hop nor another target gets it."""
+    target, old, new = (site.authority(pages={"/rules": Versions()}) for _ in range(3))
     shop = site.authority(redirect(target.url("/rules")))
-    result = await visit_at(clock, [0, DAY + 1], shop.url("/private"))
-    assert len(result.forbidden) == 2
+    moved = site.authority([redirect(old.url("/rules")), redirect(new.url("/rules"))])
+    urls = [shop.url("/private"), moved.url("/private")]
+    result = await visit_at(clock, [0, DAY + 1], *urls)
+    assert len(result.forbidden) == 4
     assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
     assert [hit.header("If-None-Match") for hit in target.page_hits] == [None, '"1"']
-
-
-@ensureDeferred
-async def test_validators_do_not_follow_a_moved_robots_txt(site: Site, clock: Ahead) -> None:
-    """A redirect to elsewhere since: another URI, asked without condition."""
-    old = site.authority(pages={"/rules": Versions()})
-    new = site.authority(pages={"/rules": Versions()})
-    shop = site.authority([redirect(old.url("/rules")), redirect(new.url("/rules"))])
-    result = await visit_at(clock, [0, DAY + 1], shop.url("/private"))
-    assert len(result.forbidden) == 2
     assert [hit.header("If-None-Match") for hit in new.page_hits] == [None]
 
 
@@ -225,38 +194,22 @@ async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
 # --- Retry-After
 
 
-WAITS: list[tuple[str | None, float]] = [
-    ("600", 600),
-    ("10", 60),
-    ("9999999", DAY),
-    ("soon", 60),
-    (None, 60),
-]
-
-
-@pytest.mark.parametrize("status", [429, 503])
 @ensureDeferred
-async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead, status: int) -> None:
+async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -> None:
     """RFC 9110 section 10.2.3: not before; at least our own back-off, at most a day."""
-    shops = [
-        site.authority(Reply(status, "", {} if value is None else {"Retry-After": value}))
-        for value, _ in WAITS
-    ]
-    times = [(0, wait - 1, wait + 1) for _, wait in WAITS]
-    found = await fetches_after(clock, dict(zip(shops, times, strict=True)))
-    for shop, row in zip(shops, WAITS, strict=True):
-        assert found[shop] == [1, 1, 2], row
-
-
-@ensureDeferred
-async def test_retry_after_may_be_a_date(site: Site, clock: Ahead) -> None:
-    """The same as seconds; who is refused is told until when."""
-    shop = site.authority(Reply(503, "", {"Retry-After": date(clock, 1_000)}))
-    result = await visit_at(clock, [0, 990], shop.url("/a"))
-    assert len(shop.robots_hits) == 1
-    problem = result.endings[0].problem
-    assert problem is not None
-    assert 995 <= problem.data["retry_at"] - (clock.time() - 990) <= 1_001
+    values = [("600", 600), ("10", 60), ("9999999", DAY), ("soon", 60), (None, 60)]
+    values.append((date(clock, 1_000.5), 1_000))
+    rows = {
+        site.authority([Reply(status, "", {"Retry-After": value} if value else {}), RULES]): wait
+        for status in (429, 503)
+        for value, wait in values
+    }
+    found = await fetches_after(
+        clock, {shop: (0, wait - 1, wait + 1) for shop, wait in rows.items()}
+    )
+    for shop, wait in rows.items():
+        assert found[shop] == [1, 1, 2], wait
+        assert [hit.path for hit in shop.page_hits] == ["/open"]  # it has recovered
 
 
 # --- rules that age while requests wait
@@ -282,34 +235,6 @@ async def test_rules_that_expire_while_requests_wait_hold_up_none(
 
     shop.pages = leap
     plans = [shop.url(f"/{n}") for n in range(30)]
-    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     assert sorted(result.downloaded) == sorted(plans)
     assert 2 <= len(shop.robots_hits) <= 3
-
-
-class SlowStore(Store):
-    """Answers later, and knows of any authority rules that are about to expire."""
-
-    def get(self, authority: Any, crawler: str = "") -> Future[Entry | None]:
-        """An entry in the last tenth of its life."""
-        now = time.time()
-        answer: Future[Entry | None] = Future()
-        body = RULES.encode()
-        answer.set_result(
-            Entry(Answer(status=200, body=body, fetched_at=now - 82_000, lifetime=86_400.0))
-        )
-        return answer
-
-    def put(self, authority: Any, entry: Entry, crawler: str = "") -> None:
-        """Nothing is kept."""
-
-
-@ensureDeferred
-async def test_ageing_rules_from_a_store_are_used(site: Site) -> None:
-    """The store's copy counts while it is refreshed in the background."""
-    shop = site.authority(RULES)
-    plans = [shop.url(f"/{n}") for n in range(20)]
-    settings = obey(REP_STORE="tests.crawl.test_freshness.SlowStore")
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert sorted(result.downloaded) == sorted(plans)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.plugin import RULES, obey
-from tests.crawl.test_redirects import visit
+from tests.crawl.harness import visit
+from tests.crawl.plugin import RULES
 from tests.replies import Endless, Reply, redirect
 from tests.site import Site
 
@@ -31,8 +31,7 @@ async def test_a_handler_that_sends_no_signal_reads_eight_limits(site: Site) -> 
     larger, endless = map(site.authority, (Reply(200, RULES * 200_000), Endless(200, RULES)))
     urls = [authority.url("/private") for authority in (short, long, larger, endless)]
     result = await visit(urls, **by("SilentHandler"), REP_TIMEOUT=5)
-    kinds = [result.kind(url) for url in urls]
-    assert kinds == ["forbidden", "forbidden", "unreachable", "unreachable"]
+    assert result.kinds == ["forbidden", "forbidden", "unreachable", "unreachable"]
     assert result.stats["robotstxt/truncated"] == 1
     assert result.stats["handler/most"] <= 8 * LIMIT + 65_536
 
@@ -47,7 +46,7 @@ async def test_half_a_body_of_a_handler_that_sends_no_signal_is_unreachable(
     halves = [Reply(200, body[:place], {"Content-Encoding": "gzip"}) for place in (30, len(body))]
     urls = [site.authority(half).url("/private") for half in halves]
     result = await visit(urls, **by("SilentHandler"), COMPRESSION_ENABLED=compression)
-    assert [result.kind(url) for url in urls] == ["unreachable", "forbidden"]
+    assert result.kinds == ["unreachable", "forbidden"]
 
 
 @pytest.mark.parametrize("settings", [{}, by("WrappingHandler")], ids=["Scrapy's", "one around it"])
@@ -77,7 +76,7 @@ async def test_a_body_of_more_than_eight_limits_is_cut_unless_its_length_is_anno
     chunked = site.authority(Reply(200, text, framing="chunked"))
     urls = [authority.url("/private") for authority in (announced, chunked)]
     result = await visit(urls)
-    assert [result.kind(url) for url in urls] == ["unreachable", "forbidden"]
+    assert result.kinds == ["unreachable", "forbidden"]
 
 
 ZYTE = '''
@@ -127,6 +126,5 @@ async def test_zyte_apis_handler_gets_no_accept_header(site: Site, zyte: dict[st
 async def test_a_scheme_without_a_handler_is_unreachable(site: Site) -> None:
     """A project may have none for https: that is said, and nothing is requested."""
     shop = site.authority(RULES, tls=True)
-    settings = obey(DOWNLOAD_HANDLERS={"https": None})
-    result = await visit([shop.url("/open")], **settings)
+    result = await visit([shop.url("/open")], DOWNLOAD_HANDLERS={"https": None})
     assert result.unreachable == [shop.url("/open")]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.middlewares import HoldingMiddleware
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.middlewares import HoldingMiddleware, inner
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -24,8 +23,6 @@ SLOW = "User-agent: *\nCrawl-delay: 0.15\n"
 UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
 """``CONCURRENT_REQUESTS`` without a limit; with 0, Scrapy 2.14 downloads nothing at all."""
 
-ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 900}}
-
 
 @pytest.mark.parametrize("concurrent", first(1, [UNLIMITED, 1, 16]))
 @pytest.mark.parametrize("mode", EACH_MODE)
@@ -37,7 +34,7 @@ async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     slow = site.authority(SLOW)
     before = [slow.url("/token"), slow.url("/key")]
     plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": before}}
-    settings = obey(**ASKING, CONCURRENT_REQUESTS=concurrent)
+    settings = inner(obey, 900, CONCURRENT_REQUESTS=concurrent)
     (await crawl_under(mode, settings=settings, plans=[plan])).check()
     assert [hit.path for hit in slow.page_hits] == ["/token", "/key", "/"]
     assert gaps(slow)[0] >= 0.15
@@ -51,7 +48,7 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.3)
     slow = site.authority(Reply(200, SLOW, {"Cache-Control": "max-age=0"}, delay=0.05))
     plans = [slow.url(f"/{number}") for number in range(9)]
-    (await crawl(settings=obey(), plans=plans)).check()
+    await visit(plans)
     assert len(slow.robots_hits) > 2
     assert [hit.path for hit in slow.page_hits] == [f"/{number}" for number in range(9)]
     assert min(gaps(slow)) >= 0.15
@@ -61,16 +58,12 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
 @ensureDeferred
 async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
     """Fetches end while pages are under way: CONCURRENT_REQUESTS holds at the server."""
-    settings: dict[str, Any] = obey(CONCURRENT_REQUESTS=1)
     shops = site.authorities(4, RULES, Reply(200, "a page", delay=0.03))
     rest = [site.authority(Reply(200, RULES, delay=0.04 * n)) for n in range(15)]
     plans = [shop.url(f"/{n}") for n in range(6) for shop in shops]
     plans[8:8] = [other.url("/") for other in rest]
-    (await crawl_under(mode, settings=settings, plans=plans)).check()
+    (await crawl_under(mode, settings=obey(CONCURRENT_REQUESTS=1), plans=plans)).check()
     assert at_once(*shops, *rest) == 1
-
-
-SLOWER = "User-agent: *\nCrawl-delay: 0.3\n"
 
 
 @waits
@@ -78,7 +71,8 @@ SLOWER = "User-agent: *\nCrawl-delay: 0.3\n"
 async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
     """Two sites of one host; only the second asks, while pages of the first are held up."""
     one = site.authority(RULES)
-    two = site.authority(Reply(200, SLOWER, delay=0.3), host=one.host)
+    asks = Reply(200, "User-agent: *\nCrawl-delay: 0.3\n", delay=0.3)
+    two = site.authority(asks, host=one.host)
     settings = obey(DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 950})
     plans = [one.url(f"/{n}?0.6") for n in range(5)] + [two.url(f"/{n}") for n in range(5)]
     result = (await crawl(settings=settings, plans=plans)).check()

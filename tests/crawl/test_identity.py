@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
 from tests.site import Site
@@ -93,7 +93,7 @@ async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
         {"url": shop.url(f"/{name}"), "meta": {"robotstxt_user_agent": name}}
         for name in ("goodbot", "badbot", "goodbot/2.0", "nobot")
     ]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     assert result.forbidden == [shop.url("/badbot")]
     assert len(shop.robots_hits) == 1
 
@@ -117,73 +117,54 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
 
 TO_SET = "so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product token "
 TO_SET += "of your crawler"
+NAMES_NONE = f"names no crawler, {TO_SET}"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0"
 
 
 @pytest.mark.parametrize(
-    ("settings", "begins", "warns"),
+    ("place", "name", "begins", "warns"),
     [
-        ({}, "as Scrapy. Set USER_AGENT to the name of your crawler", ""),
-        ({"USER_AGENT": "shop/1.0 (+https://e.org)"}, "as shop", ""),
-        ({"USER_AGENT": ""}, "", f"No User-Agent is set, {TO_SET}"),
-        ({"USER_AGENT": None}, "", f"No User-Agent is set, {TO_SET}"),
-        ({"USER_AGENT": CHROME}, "", f'The User-Agent "{CHROME}" names no crawler, {TO_SET}'),
-        ({"ROBOTSTXT_USER_AGENT": ["shop-news", "shop"]}, "as shop-news, else shop", ""),
-        ({"ROBOTSTXT_USER_AGENT": ["Shop/1.0 (+http://x)", "b"]}, "as Shop, else b", ""),
-        (
-            {"ROBOTSTXT_USER_AGENT": ["Mozilla/5.0", "b"]},
-            "as b",
-            f'The User-Agent "Mozilla/5.0" names no crawler, {TO_SET}',
-        ),
-        ({"ROBOTSTXT_USER_AGENT": "*"}, "as *", ""),
-        (
-            {"ROBOTSTXT_USER_AGENT": "Lycos_(Rex)/1.0", "REP_PROFILE": "kollar"},
-            "as Lycos_(Rex)",
-            "",
-        ),
+        ("", None, "Scrapy. Set USER_AGENT to the name of your crawler", ""),
+        ("USER_AGENT", "shop/1.0 (+https://e.org)", "shop", ""),
+        ("USER_AGENT", "", "", f"No User-Agent is set, {TO_SET}"),
+        ("USER_AGENT", None, "", f"No User-Agent is set, {TO_SET}"),
+        ("USER_AGENT", CHROME, "", f'The User-Agent "{CHROME}" {NAMES_NONE}'),
+        ("setting", ["shop-news", "shop"], "shop-news, else shop", ""),
+        ("setting", ["Shop/1.0 (+http://x)", "b"], "Shop, else b", ""),
+        ("setting", ["Mozilla/5.0", "b"], "b", f'The User-Agent "Mozilla/5.0" {NAMES_NONE}'),
+        ("setting", "*", "*", ""),
+        ("setting", "shop bot", "shop", ""),
+        ("setting", "shop\x1b[31m", "shop", ""),
+        ("setting", "Shop/1.0 bot", "Shop", ""),
+        ("setting", "SHOP (+https://example.org)", "SHOP", ""),
+        ("setting", "Mozilla/5.0 (compatible; shop; +https://example.org)", "shop", ""),
+        ("spider", "shop bot", "shop", ""),
+        ("meta", "shop bot", "", ""),
+        ("meta", "Shop/1.0 bot", "", ""),
     ],
 )
 @ensureDeferred
 async def test_the_log_says_at_the_start_who_the_crawler_is(
-    site: Site, settings: dict[str, Any], begins: str, warns: str
+    site: Site, place: str, name: Any, begins: str, warns: str
 ) -> None:
     """One line, and a hint where the name is that of all crawlers that do not set one.
 
     A browser's User-Agent, or none, names no crawler: one warning says what to set.
+    Of a name that goes on after its token, the token is searched for.
     """
-    shop = site.authority("User-agent: Mozilla\nUser-agent: Chrome\nDisallow: /a\n")
-    urls = [shop.url("/a"), shop.url("/b")]
-    result = (await crawl(settings=obey(**settings), plans=urls)).check()
-    assert result.downloaded == urls
-    if begins:
-        assert result.lines("^Obeying", "INFO") == [f"Obeying robots.txt {begins}"]
-    assert result.lines("User-Agent", "WARNING") == ([warns] if warns else [])
-
-
-@pytest.mark.parametrize(
-    ("place", "name"),
-    [
-        ("setting", "shop bot"),
-        ("setting", "Shop/1.0 bot"),
-        ("setting", "Mozilla/5.0 (compatible; shop; +https://example.org)"),
-        ("spider", "shop bot"),
-        ("meta", "shop bot"),
-    ],
-)
-@ensureDeferred
-async def test_a_name_that_goes_on_after_its_token_is_the_token(
-    site: Site, place: str, name: str
-) -> None:
-    """That is what is searched for, and what the log says."""
-    shop = site.authority("User-agent: shop\nDisallow: /\n")
+    groups = ("User-agent: Mozilla\nUser-agent: Chrome", "User-agent: shop")
+    shop = site.authority("".join(f"{group}\nDisallow: /\n\n" for group in groups))
     meta = {"robotstxt_user_agent": name} if place == "meta" else {}
-    settings = obey(**({"ROBOTSTXT_USER_AGENT": name} if place == "setting" else {}))
+    keys = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
+    settings = obey(**({keys[place]: name} if place in keys else {}))
     arguments = {"robotstxt_user_agent": name} if place == "spider" else {}
     plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
     result = (await crawl(settings=settings, plans=plans, **arguments)).check()
-    assert len(result.forbidden) == 2
-    if place != "meta":
-        assert [line.lower() for line in result.lines("^Obeying")] == ["obeying robots.txt as shop"]
+    is_shop = begins.lower().startswith("shop") or place == "meta"
+    assert len(result.forbidden) == (2 if is_shop else 0)
+    if begins:
+        assert [line.partition(" as ")[2] for line in result.lines("^Obeying", "INFO")] == [begins]
+    assert result.lines("", "WARNING") == ([warns] if warns else [])
 
 
 class LateSpider(RequestsSpider):

@@ -10,8 +10,9 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.middlewares import inner
 from tests.crawl.pacing import taken
-from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -23,20 +24,12 @@ HOW["before the gate"] = ("/page", 50)
 """The path of a page for which the middleware downloads another one, and the middleware's order."""
 
 
-def inner(settings: Any = obey, order: int = 950, **more: Any) -> dict[str, Any]:
-    """The settings of a crawl with a middleware that downloads an inner page."""
-    made: dict[str, Any] = settings(**more)
-    middleware = {"tests.crawl.middlewares.InnerMiddleware": order}
-    made["DOWNLOADER_MIDDLEWARES"] = {**made.get("DOWNLOADER_MIDDLEWARES", {}), **middleware}
-    return made
-
-
 @ensureDeferred
 async def test_a_page_may_hold_the_only_place_meanwhile(site: Site) -> None:
     """The inner page is of another site, whose rules are awaited, too: no deadlock."""
     token, shop = site.authority(LATE), site.authority(RULES)
     plans = [shop.url(f"/page?{token.url('/token')}")]
-    result = (await crawl(settings=inner(CONCURRENT_REQUESTS=1), plans=plans)).check()
+    result = (await crawl(settings=inner(obey, 950, CONCURRENT_REQUESTS=1), plans=plans)).check()
     assert result.downloaded == plans
     assert [hit.path for hit in token.page_hits] == ["/token"]
 
@@ -47,7 +40,7 @@ async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> 
     """Where a request goes on at once when it is let go, the queue behind it is kept."""
     shop = site.authority(LATE)
     plans = [shop.url(f"/page{n}") for n in range(20)]
-    settings = inner(CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    settings = inner(obey, 950, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)
     assert len(shop.page_hits) == 40
@@ -69,7 +62,7 @@ def test_those_of_many_sites_take_no_longer_than_with_robots_off(
     path, order = HOW[how]
     plans = [shop.url(path) for shop in shops]
     started = time.monotonic()
-    settings = inner(order=order, CONCURRENT_REQUESTS=8)
+    settings = inner(obey, order, CONCURRENT_REQUESTS=8)
     result = crawl_in_child(settings=settings, mode=mode, plans=plans).check()
     assert result.downloaded == plans
     assert sum(hit.path == "/inner" for shop in shops for hit in shop.hits) == 60
@@ -89,7 +82,7 @@ async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
     shops = site.authorities(30, RULES)
     path, order = HOW[how]
     plans = [shop.url(path) for shop in (slow, *shops)]
-    result = (await crawl(settings=inner(order=order), plans=plans)).check()
+    result = (await crawl(settings=inner(obey, order), plans=plans)).check()
     assert result.downloaded == plans
     begun = min(hit.received for hit in slow.page_hits)
     late = [hit for shop in shops for hit in shop.page_hits if hit.received > begun + 5]
@@ -119,13 +112,6 @@ async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
         assert later.received - (earlier.sent or earlier.received) >= 0.195
 
 
-def by_hand_with_last_step(**settings: Any) -> dict[str, Any]:
-    """The settings of a project that lacks only the scheduler."""
-    made = by_hand(**settings)
-    made["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = 100_000
-    return made
-
-
 @ensureDeferred
 async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place(
     site: Site,
@@ -136,7 +122,7 @@ async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place
     """
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     plans = [shop.url(f"/page/{number}") for number in range(5)]
-    settings = inner(by_hand_with_last_step, CONCURRENT_REQUESTS=1)
+    settings = inner(by_hand_with_last_step, 950, CONCURRENT_REQUESTS=1)
     result = (await crawl(settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == plans
     assert len(shop.page_hits) == 10
@@ -160,28 +146,26 @@ async def test_without_the_scheduler_those_of_a_paced_host_go_on(
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-@pytest.mark.parametrize("how", HOW)
 @ensureDeferred
-async def test_those_of_forbidden_pages_are_refused(site: Site, how: str, settings: Any) -> None:
+async def test_those_of_forbidden_pages_are_refused(site: Site, settings: Any) -> None:
     """The middleware gets the refusal, so its page ends with it; the server sees neither."""
-    shop = site.authority("User-agent: *\nDisallow: /inner\nDisallow: /*/private\n")
-    path, order = HOW[how]
-    plans = [shop.url(path), shop.url(f"{path}/private")]
-    result = (await crawl(settings=inner(settings, order), plans=plans)).check()
-    assert sorted(result.forbidden) == sorted(plans)
-    assert not any("inner" in hit.path or "private" in hit.path for hit in shop.hits)
+    for path, order in HOW.values():
+        shop = site.authority("User-agent: *\nDisallow: /inner\nDisallow: /*/private\n")
+        plans = [shop.url(path), shop.url(f"{path}/private")]
+        result = (await crawl(settings=inner(settings, order), plans=plans)).check()
+        assert sorted(result.forbidden) == sorted(plans)
+        assert not any("inner" in hit.path or "private" in hit.path for hit in shop.hits)
 
 
-@pytest.mark.parametrize("bypasses", [False, True], ids=["obeys", "bypasses"])
 @ensureDeferred
 async def test_a_host_that_begins_to_ask_for_a_pace_waits_for_no_page_that_waits_for_it(
-    site: Site, bypasses: bool
+    site: Site,
 ) -> None:
     """By hand without the last step: a page's middleware asks another port of its host first."""
-    shop = site.authority(RULES)
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n", host=shop.host)
-    meta = {"dont_obey_robotstxt": True} if bypasses else {}
-    plans = [{"url": shop.url(f"/page?{slow.url('/inner')}"), "meta": meta}]
-    result = (await crawl(settings=inner(by_hand), plans=plans)).check()
-    assert len(result.downloaded) == 1
-    assert [hit.path for hit in slow.page_hits] == ["/inner"]
+    for meta in ({}, {"dont_obey_robotstxt": True}):
+        shop = site.authority(RULES)
+        slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n", host=shop.host)
+        plans = [{"url": shop.url(f"/page?{slow.url('/inner')}"), "meta": meta}]
+        result = (await crawl(settings=inner(by_hand, 950), plans=plans)).check()
+        assert len(result.downloaded) == 1
+        assert [hit.path for hit in slow.page_hits] == ["/inner"]

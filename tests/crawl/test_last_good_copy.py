@@ -16,7 +16,7 @@ from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.codec import encode_stored
 from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.sharing import (
     CustomStore,
@@ -117,7 +117,6 @@ async def test_nothing_is_written_over_what_could_not_be_read(site: Site, robots
     OctetsStore.entries.clear()
     before = encode_stored(StoredEntry(key_of(shop), copy_of(shop, 30.0)))
     OctetsStore.entries[str(key_of(shop))] = before
-    settings = obey(REP_STORE=f"{__name__}.UnreadableStore")
-    result = (await crawl(settings=settings, plans=[shop.url("/open")])).check()
+    result = await visit([shop.url("/open")], REP_STORE=f"{__name__}.UnreadableStore")
     assert result.kind(shop.url("/open")) == ("downloaded" if robots == RULES else "unreachable")
     assert OctetsStore.entries == {str(key_of(shop)): before}

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import CancelledError
 
-from tests.crawl.faults import FaultError, Faults, crawled, modules
+from tests.crawl.faults import FaultError, crawled, modules, some, struck
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta
 from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import RULES
-from tests.crawl.test_page_directives import obeying, page_stats, paths, visit
+from tests.crawl.test_page_directives import obeying, page_stats, paths
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -34,28 +31,21 @@ async def test_the_same_url_found_elsewhere_is_fetched(site: Site, order: list[s
     """Whichever page comes first: the duplicate filter does not know what was refused.
 
     Each refused request has its end, however often the URL is found; those that pass are filtered.
+    A refused one has the depth, the referer and the callback of any other.
     """
     shared = ("/shared", "/shared", "/other")
     pages = {"/closed": links(*shared, head=meta("nofollow")), "/open": links(*shared)}
     shop = site.authority(RULES, pages)
     plans = [{"url": shop.url(path), "priority": -n} for n, path in enumerate(order)]
-    result = await crawl(LinksSpider, obeying(CONCURRENT_REQUESTS=1), plans=plans)
+    settings = obeying(CONCURRENT_REQUESTS=1, REFERRER_POLICY="unsafe-url")
+    result = await crawl(LinksSpider, settings, plans=plans)
     assert paths(shop, result.check_log().forbidden) == ["/other", "/shared", "/shared"]
+    refused = result.crawler.spider.refused[0]
+    assert (refused.meta["depth"], result.stats["request_depth_max"]) == (1, 1)
+    assert refused.headers["Referer"].decode() == shop.url("/closed")
+    assert refused.callback == result.crawler.spider.page
     assert paths(shop, result.downloaded) == sorted([*order, "/other", "/shared"])
     assert result.stats["dupefilter/filtered"] == 1
-
-
-@ensureDeferred
-async def test_depth_and_referer_are_as_ever(site: Site) -> None:
-    """A refused request has both, and its callback and errback."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obeying(REFERRER_POLICY="unsafe-url"))
-    refused = {request.url: request for request in result.crawler.spider.refused}
-    request = refused[shop.url("/by-meta/1")]
-    assert request.meta["depth"] == 2
-    assert request.headers["Referer"].decode() == shop.url("/by-meta")
-    assert request.callback == result.crawler.spider.page
-    assert result.stats["request_depth_max"] == 2
 
 
 @ensureDeferred
@@ -82,18 +72,14 @@ async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> No
     assert not [key for key in spider.kept.meta if key.startswith("_")]
 
 
-class UncopiedRequest(Request):
-    """A request of a project, which `replace` does not know how to make."""
-
-    def __init__(self, *args: Any, reason: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.reason = reason
-
-
 @ensureDeferred
 async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) -> None:
-    """It is marked itself, and one line says why."""
+    """`replace` does not know how to make it: it is marked itself, and one line says why."""
     shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow"))})
+
+    class UncopiedRequest(Request):
+        def __init__(self, *args: Any, reason: str, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
 
     class Spider(LinksSpider):
         def found(self, response: Any) -> Any:
@@ -132,16 +118,6 @@ async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict
         assert result.kind(shop.url("/b")) == "downloaded"
 
 
-class StoppingSpider(LinksSpider):
-    """Ends the crawl when it has read a page that closes its links."""
-
-    def found(self, response: Any) -> Any:
-        """The links are in the queue by then."""
-        yield from super().found(response)
-        if self.plans:
-            raise CloseSpider("enough")
-
-
 @ensureDeferred
 async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
     site: Site, tmp_path: Path
@@ -149,9 +125,10 @@ async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
     """The mark is kept on disk with the request, and the URL is not known to the filter."""
     shop = site.authority(RULES, {"/": links("/a", "/b", head=meta("nofollow"))})
     settings = obeying(JOBDIR=str(tmp_path), CONCURRENT_REQUESTS=1)
-    first = await crawl(StoppingSpider, settings, plans=[shop.url("/")])
-    assert first.stats["finish_reason"] == "enough"
-    second = (await crawl(StoppingSpider, settings, plans=[])).check_log()
+    stopping = settings | {"CLOSESPIDER_ITEMCOUNT": 1}
+    first = await crawl(LinksSpider, stopping, plans=[shop.url("/")])
+    assert first.stats["finish_reason"] == "closespider_itemcount"
+    second = (await crawl(LinksSpider, settings, plans=[])).check_log()
     assert sorted(first.forbidden + second.forbidden) == [shop.url("/a"), shop.url("/b")]
     assert second.forbidden
     assert second.downloaded == []
@@ -160,37 +137,27 @@ async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
         assert third.downloaded == [shop.url(path)]
 
 
-class RuleSpider(CrawlSpider):
-    """A crawl by rules."""
-
-    name = "rules"
-    rules = (Rule(LinkExtractor(), callback="page", follow=True, errback="failed"),)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.pages: list[str] = []
-        self.refused: list[str] = []
-
-    def page(self, response: Any) -> Any:
-        """A page."""
-        self.pages.append(response.url)
-        yield {"page": response.url}
-
-    def failed(self, failure: Any) -> None:
-        """No page."""
-        self.refused.append(failure.request.url)
-
-
 @ensureDeferred
 async def test_a_crawl_spider_is_unharmed(site: Site) -> None:
     """Its rules, callbacks and errbacks work as they do without the middleware."""
     shop = site.authority(RULES, VILLAGE)
-    crawler = Crawler(RuleSpider, settings_of(obeying()))
+    pages, refused = [], []
+
+    class RuleSpider(CrawlSpider):
+        name = "rules"
+        rules = (Rule(LinkExtractor(), callback="page", follow=True, errback="failed"),)
+
+        def page(self, response: Any) -> None:
+            pages.append(response.url)
+
+        def failed(self, failure: Any) -> None:
+            refused.append(failure.request.url)
+
     with LogTap() as tap:
+        crawler = Crawler(RuleSpider, settings_of(obeying()))
         await within(30, crawler.crawl(start_urls=[shop.url("/")]))
-    spider: Any = crawler.spider
-    assert paths(shop, spider.refused) == CLOSED
-    assert {"/by-meta", "/open", "/open/1", "/for-other/1"} <= {*paths(shop, spider.pages)}
+    assert paths(shop, refused) == CLOSED
+    assert {"/by-meta", "/open", "/open/1", "/for-other/1"} <= {*paths(shop, pages)}
     assert not [line for line in tap.lines if line.level in ("ERROR", "WARNING")]
 
 
@@ -200,6 +167,8 @@ HOSTILE = {
     "a million metas": "<meta name=robots content=nofollow>" * 15_000,
     "a tag without an end": meta("nofollow") + "<meta name=robots content='" + EVIL * 50_000,
     "20 MB without an end": meta("nofollow") + "<" + "x" * 20_000_000,
+    "entities": '<!DOCTYPE html [<!ENTITY a "evil"><!ENTITY b "&a;&a;&a;">]><html><head>'
+    '<meta name="robots" content="nofollow, &b;"/></head></html>',
     "open elements": meta("nofollow") + "<div>" * 100_000,
 }
 
@@ -209,7 +178,8 @@ HOSTILE = {
 async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
     """Names of stats are a closed list, and what a page says stays in its statements."""
     lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]
-    reply = Reply(200, page, [("Content-Type", "text/html"), *lines])
+    kind = "application/xhtml+xml" if "ENTITY" in page else "text/html"
+    reply = Reply(200, page, [("Content-Type", kind), *lines])
     shop = site.authority(RULES, {"/": reply})
 
     class Spider(LinksSpider):
@@ -223,28 +193,23 @@ async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -
     assert page_stats(result) == {"count": 1, "nofollow": 1, "requests_refused": 1}
 
 
-@pytest.fixture
-def faults() -> Iterator[Faults]:
-    """What reads and marks, with a point at each call."""
-    names = ("pages", "gate.nofollow", "gate.page_responses", "spidermiddlewares")
-    with Faults(*modules(*(f"scrapy_rep.{name}" for name in names))).installed() as faults:
-        yield faults
+READING = ("pages", "gate.nofollow", "gate.page_responses", "spidermiddlewares")
+"""What reads and marks."""
 
 
 @waits
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
 @ensureDeferred
-async def test_a_fault_of_ours_is_no_permission(
-    site: Site, faults: Faults, error: type[BaseException]
-) -> None:
+async def test_a_fault_of_ours_is_no_permission(site: Site, error: type[BaseException]) -> None:
     """Where a page cannot be read, its links are refused; no request is lost."""
     shop = site.authority(RULES, VILLAGE)
     settings = obeying(REP_NOINDEX="drop", REP_LINK_NOFOLLOW=True, RETRY_ENABLED=False)
-    await visit(shop, settings)
-    points = sorted(faults.passed)
-    faults.passed.clear()
-    for point in Random(error.__name__).sample(points, min(25, len(points))):
+
+    async def look() -> str:
         before = len(shop.hits)
-        with faults.at(point, error, lasting=True):
-            await crawled(settings, LinksSpider, plans=[shop.url("/")])
-        assert not {hit.path for hit in shop.hits[before:]} & {*CLOSED}, faults.labels[point]
+        await crawled(settings, LinksSpider, plans=[shop.url("/")])
+        came = {hit.path for hit in shop.hits[before:]} & {*CLOSED}
+        return f"{came} came" if came else ""
+
+    names = modules(*(f"scrapy_rep.{name}" for name in READING))
+    assert await struck(names, look, some(25, error.__name__), error=error) == []

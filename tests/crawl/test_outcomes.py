@@ -16,9 +16,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import call_later
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl_in_child, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.result import Result
 from tests.replies import (
     Bomb,
     Empty,
@@ -60,12 +59,7 @@ def into_the_dark(robots: Script) -> Maker:
     return lambda site: site.authority(redirect(site.authority(robots).url("/robots.txt")))
 
 
-def long_rules(site: Site) -> Authority:
-    """Three megabytes, in which /private comes first and /open last."""
-    filler = "# nothing to see in this line\n" * 110_000
-    return site.authority(f"{RULES}{filler}Disallow: /open\n")
-
-
+FILLER = "# nothing to see in this line\n" * 110_000
 CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "200": (says(RULES), RULED),
     "200 without a length": (says(Reply(200, RULES, framing="close")), RULED),
@@ -80,7 +74,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
         ),
         FREE,
     ),
-    "200 of 3 MB": (long_rules, RULED),
+    "200 of 3 MB": (says(f"{RULES}{FILLER}Disallow: /open\n"), RULED),
     "gzip bomb": (says(Bomb(200, RULES)), RULED),
     "gzip bomb unannounced": (says(Reply(200, Bomb(200, RULES)._octets())), RULED),
     "200 without an end": (says(Endless(200, RULES)), RULED),
@@ -114,6 +108,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "half a header": (says(HalfHead(200, RULES)), DARK),
     "not HTTP": (says(Raw(body="Disallow: /private\r\n\r\n")), DARK),
     "body too short": (says(ShortBody(200, RULES)), DARK),
+    "302 without a Location": (says(Reply(302)), DARK),
 }
 SILENT: dict[str, tuple[Maker, tuple[str, str]]] = {
     "hang": (says(Hang()), DARK),
@@ -123,9 +118,48 @@ SILENT: dict[str, tuple[Maker, tuple[str, str]]] = {
 }
 
 
-def ends(result: Result, authority: Authority) -> tuple[str, str]:
-    """What became of the two pages."""
-    return result.kind(authority.url("/open")), result.kind(authority.url("/private"))
+OPEN = "User-agent: *\nDisallow:\n"
+UNUSUAL: dict[str, Script] = {
+    "HTTP/1.0": Raw(body=f"HTTP/1.0 200 OK\r\n\r\n{RULES}"),
+    "no reason phrase": Raw(body=f"HTTP/1.1 200\r\nContent-Length: {len(RULES)}\r\n\r\n{RULES}"),
+    "deflate": Reply(200, zlib.compress(RULES.encode()), {"Content-Encoding": "deflate"}),
+    "octet stream": Reply(200, RULES, {"Content-Type": "application/octet-stream"}),
+    "image": Reply(200, RULES, {"Content-Type": "image/png"}),
+    "utf-8 mark": Reply(200, b"\xef\xbb\xbf" + RULES.encode()),
+    "utf-16": Reply(200, RULES.encode("utf-16")),
+    "wrong charset": Reply(200, RULES, {"Content-Type": "text/plain; charset=utf-16"}),
+    "unknown charset": Reply(200, RULES, {"Content-Type": "text/plain; charset=no-such"}),
+    "CR only": RULES.replace("\n", "\r"),
+    "refresh header": Reply(200, RULES, {"Refresh": "0; url=/elsewhere"}),
+    "gzip twice": Reply(200, gzip.compress(RULES.encode()), gzip=True),
+    "location on a 200": Reply(200, RULES, {"Location": "/elsewhere"}),
+}
+"""Neither version, type, charset nor encoding keeps the rules from being found."""
+
+LOCATIONS: dict[str, tuple[str, tuple[str, str]]] = {
+    "relative": ("rules", CLOSED),
+    "from the root": ("/rules", CLOSED),
+    "with a fragment": ("/rules#part", CLOSED),
+    "with a query": ("/rules?a=b", CLOSED),
+    "with blanks": ("  /rules  ", CLOSED),
+    "upwards": ("/../rules", CLOSED),
+    "empty, so a loop": ("", FREE),
+    "file": ("file:///etc/passwd", DARK),
+    "data": ("data:,User-agent: *%0AAllow: /", DARK),
+    "ftp": ("ftp://127.0.0.1/robots.txt", DARK),
+    "javascript": ("javascript:alert(1)", DARK),
+    "s3": ("s3://bucket/robots.txt", DARK),
+    "about": ("about:blank", DARK),
+    "broken": ("http://[::bad/", DARK),
+    "bad port": ("http://127.0.0.1:99999/", DARK),
+}
+"""RFC 9309 2.3.1.2: http and https targets are followed, anything else is no permission."""
+
+CASES |= {name: (says(robots, **{"/elsewhere": OPEN}), RULED) for name, robots in UNUSUAL.items()}
+CASES |= {
+    f"Location {name}": (says(redirect(to), **{"/rules": NOTHING}), kinds)
+    for name, (to, kinds) in LOCATIONS.items()
+}
 
 
 @pytest.mark.parametrize(("cases", "patience"), [(CASES, 60.0), (SILENT, 1.0)])
@@ -142,103 +176,30 @@ async def test_each_answer_has_its_outcome(
     result = await crawl_under(mode, settings=settings, plans=urls, allowed_domains=hosts)
     result.check()
     expected = {name: kinds for name, (_, kinds) in cases.items()}
-    assert {name: ends(result, authority) for name, authority in there.items()} == expected
+    ends = {
+        name: (result.kind(authority.url("/open")), result.kind(authority.url("/private")))
+        for name, authority in there.items()
+    }
+    assert ends == expected
     asked = {a.url(hit.path) for a in there.values() for hit in a.page_hits}
     assert asked & set(urls) == set(result.downloaded)
+    dark = [authority for name, authority in there.items() if expected[name] == DARK]
+    assert {hit.path for authority in dark for hit in authority.hits} == {"/robots.txt"}
     kinds = [kind for pair in expected.values() for kind in pair]
     assert result.stats.get("robotstxt/forbidden", 0) == kinds.count("forbidden")
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
 
 
-@pytest.mark.parametrize("denied", ["allow", "disallow"])
 @ensureDeferred
-async def test_access_denied_is_what_the_setting_says(site: Site, denied: str) -> None:
+async def test_access_denied_is_what_the_setting_says(site: Site) -> None:
     """1996 section 3.1 of 401 and 403; 402 is the answer of sites that sell access to crawlers."""
-    shops = [site.authority(Reply(status)) for status in (401, 402, 403)]
-    gone = site.authority(Reply(404))
-    urls = [shop.url("/open") for shop in (*shops, gone)]
-    settings = obey(REP_ACCESS_DENIED=denied)
-    result = (await crawl(settings=settings, plans=urls)).check()
-    kind = "forbidden" if denied == "disallow" else "downloaded"
-    assert [result.kind(url) for url in urls] == [kind, kind, kind, "downloaded"]
-    assert len([hit for shop in shops for hit in shop.page_hits]) == (denied == "allow") * 3
+    shops = [site.authority(Reply(status)) for status in (401, 402, 403, 404)]
+    result = await visit([shop.url("/open") for shop in shops], REP_ACCESS_DENIED="disallow")
+    assert result.kinds == ["forbidden"] * 3 + ["downloaded"]
+    assert [len(shop.page_hits) for shop in shops] == [0, 0, 0, 1]
 
 
-# --- unusual answers
-
-
-OPEN = "User-agent: *\nDisallow:\n"
-
-
-def deflated(text: str) -> Reply:
-    """A body that is sent deflated although nobody asked for it."""
-    return Reply(200, zlib.compress(text.encode()), {"Content-Encoding": "deflate"})
-
-
-UNUSUAL: dict[str, Script] = {
-    "HTTP/1.0": Raw(body=f"HTTP/1.0 200 OK\r\n\r\n{RULES}"),
-    "no reason phrase": Raw(body=f"HTTP/1.1 200\r\nContent-Length: {len(RULES)}\r\n\r\n{RULES}"),
-    "deflate": deflated(RULES),
-    "octet stream": Reply(200, RULES, {"Content-Type": "application/octet-stream"}),
-    "image": Reply(200, RULES, {"Content-Type": "image/png"}),
-    "utf-8 mark": Reply(200, b"\xef\xbb\xbf" + RULES.encode()),
-    "utf-16": Reply(200, RULES.encode("utf-16")),
-    "wrong charset": Reply(200, RULES, {"Content-Type": "text/plain; charset=utf-16"}),
-    "unknown charset": Reply(200, RULES, {"Content-Type": "text/plain; charset=no-such"}),
-    "CR only": RULES.replace("\n", "\r"),
-    "refresh header": Reply(200, RULES, {"Refresh": "0; url=/elsewhere"}),
-    "gzip twice": Reply(200, gzip.compress(RULES.encode()), gzip=True),
-    "location on a 200": Reply(200, RULES, {"Location": "/elsewhere"}),
-}
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_unusual_answers_are_read_all_the_same(site: Site, mode: str) -> None:
-    """Neither version, type, charset nor encoding keeps the rules from being found."""
-    there = {name: site.authority(robots, {"/elsewhere": OPEN}) for name, robots in UNUSUAL.items()}
-    urls = [authority.url("/private") for authority in there.values()]
-    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
-    kinds = {name: result.kind(authority.url("/private")) for name, authority in there.items()}
-    assert kinds == dict.fromkeys(UNUSUAL, "forbidden")
-
-
-LOCATIONS: dict[str, tuple[str | None, str]] = {
-    "relative": ("rules", "forbidden"),
-    "from the root": ("/rules", "forbidden"),
-    "with a fragment": ("/rules#part", "forbidden"),
-    "with a query": ("/rules?a=b", "forbidden"),
-    "with blanks": ("  /rules  ", "forbidden"),
-    "upwards": ("/../rules", "forbidden"),
-    "empty, so a loop": ("", "downloaded"),
-    "none": (None, "unreachable"),
-    "file": ("file:///etc/passwd", "unreachable"),
-    "data": ("data:,User-agent: *%0AAllow: /", "unreachable"),
-    "ftp": ("ftp://127.0.0.1/robots.txt", "unreachable"),
-    "javascript": ("javascript:alert(1)", "unreachable"),
-    "s3": ("s3://bucket/robots.txt", "unreachable"),
-    "about": ("about:blank", "unreachable"),
-    "broken": ("http://[::bad/", "unreachable"),
-    "bad port": ("http://127.0.0.1:99999/", "unreachable"),
-}
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_a_redirect_leads_where_it_says_or_nowhere(site: Site, mode: str) -> None:
-    """RFC 9309 2.3.1.2: http and https targets are followed, anything else is no permission."""
-    there = {
-        name: site.authority(Reply(302) if to is None else redirect(to), {"/rules": NOTHING})
-        for name, (to, _) in LOCATIONS.items()
-    }
-    urls = [authority.url("/a") for authority in there.values()]
-    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
-    kinds = {name: result.kind(authority.url("/a")) for name, authority in there.items()}
-    assert kinds == {name: kind for name, (_, kind) in LOCATIONS.items()}
-    closed = [authority for name, authority in there.items() if kinds[name] == "unreachable"]
-    assert [[hit.path for hit in authority.hits] for authority in closed] == [
-        ["/robots.txt"] for _ in closed
-    ]
+# --- what else may happen to a fetch
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
@@ -253,16 +214,14 @@ def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str)
     assert result.unreachable == urls
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
-async def test_a_second_attempt_may_bring_the_rules(site: Site, mode: str) -> None:
+async def test_a_second_attempt_may_bring_the_rules(site: Site) -> None:
     """REP_RETRY_DELAYS: requests wait while the robots.txt is asked for again."""
     shaky = site.authority([Reply(503), Reply(500), RULES])
     gone = site.authority([Reply(503), Reply(404)])
     urls = [shaky.url("/open"), shaky.url("/private"), gone.url("/private")]
-    settings = obey(REP_RETRY_DELAYS=[0.05, 0.1])
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
-    assert [result.kind(url) for url in urls] == ["downloaded", "forbidden", "downloaded"]
+    result = await visit(urls, REP_RETRY_DELAYS=[0.05, 0.1])
+    assert result.kinds == ["downloaded", "forbidden", "downloaded"]
     assert (len(shaky.robots_hits), len(gone.robots_hits)) == (3, 2)
 
 
@@ -310,13 +269,11 @@ DEEDS = {
 async def test_components_of_the_project_open_nothing(site: Site, deed: str, kind: str) -> None:
     """What another middleware does to the robots.txt request is at most its answer."""
     shop = site.authority(OPEN, {"/rules": NOTHING})
-    path = "tests.crawl.test_outcomes.Meddler"
-    settings = obey(DEED=deed, DOWNLOADER_MIDDLEWARES={path: 300})
-    result = (await crawl(settings=settings, plans=[shop.url("/a"), shop.url("/b")])).check()
-    assert [ending.kind for ending in result.endings] == [kind, kind]
-    assert len([hit for hit in shop.page_hits if hit.path in ("/a", "/b")]) == len(
-        result.downloaded
-    )
+    plans = [shop.url("/a"), shop.url("/b")]
+    result = await visit(plans, DEED=deed, DOWNLOADER_MIDDLEWARES={Meddler: 300})
+    assert result.kinds == [kind, kind]
+    pages = [hit for hit in shop.page_hits if hit.path in ("/a", "/b")]
+    assert len(pages) == len(result.downloaded)
 
 
 @ensureDeferred
@@ -324,8 +281,7 @@ async def test_the_rules_are_for_every_method(site: Site) -> None:
     """A request is gated whatever its method."""
     shop = site.authority(RULES)
     methods = ("HEAD", "POST", "PUT", "DELETE", "OPTIONS")
-    plans = [{"url": shop.url("/private"), "method": method} for method in methods]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit([{"url": shop.url("/private"), "method": method} for method in methods])
     assert result.forbidden == [shop.url("/private")] * len(methods)
     assert shop.page_hits == []
 
@@ -353,10 +309,9 @@ class BlockingExtension:
 async def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())
-    settings = obey(REP_TIMEOUT=0.5, EXTENSIONS={f"{__name__}.{BlockingExtension.__name__}": 1})
+    settings = obey(REP_TIMEOUT=0.5, EXTENSIONS={f"{__name__}.BlockingExtension": 1})
     plans = [silent.url("/a"), silent.url("/b")]
     result = (await crawl_under(mode, settings=settings, plans=plans)).check()
-    problems = [ending.problem for ending in result.endings if ending.problem is not None]
-    assert [problem.kind for problem in problems] == ["unreachable"] * 2
-    assert {problem.data["cause"] for problem in problems} == {"timeout"}
+    assert result.unreachable == plans
+    assert {result.problem(url).data["cause"] for url in plans} == {"timeout"}
     assert silent.page_hits == []

@@ -13,9 +13,9 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsForbidden, Verdict
 from scrapy_rep.gate.overrides import AppliedOverrides
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey, override
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
 from tests.crawl.test_explain import AskingSpider
@@ -34,10 +34,8 @@ def today() -> date:
 
 
 def entry(shop: Authority, action: str, **more: Any) -> dict[str, Any]:
-    """An override that ends next month."""
-    until = (today() + timedelta(days=30)).isoformat()
-    common = {"reason": "our own site", "by": "ops@example.org", "until": until}
-    return {"authority": shop.url("/"), "action": action, **common, **more}
+    """An override for an authority."""
+    return override(shop.url("/"), action, **more)
 
 
 async def crawl_with(entries: list[dict[str, Any]], urls: list[Any], **settings: Any) -> Result:
@@ -54,29 +52,43 @@ def verdict_of(result: Result, url: str) -> Verdict:
 
 
 @ensureDeferred
-async def test_allow_lets_through_what_the_site_forbids(site: Site) -> None:
-    """Where its paths say so, and nowhere else; each request is counted."""
-    shop, other = site.authorities(2, NOTHING)
-    urls = [shop.url("/reports/1"), shop.url("/reports/2"), shop.url("/x"), other.url("/reports/1")]
-    result = (await crawl_with([entry(shop, "allow", paths=["/reports/"])], urls)).check()
-    assert set(result.downloaded) == set(urls[:2])
-    assert set(result.forbidden) == set(urls[2:])
-    assert result.stats[USED] == 2
+async def test_overrides_are_for_their_own_paths_and_authorities(site: Site) -> None:
+    """`allow` lets through what the site forbids, `agent` follows another of its groups.
+
+    Both are for the page that a service renders, too. Each request is counted.
+    """
+    text = "User-agent: *\nDisallow: /\n\nUser-agent: partner\nDisallow: /b\n"
+    shop, partner, rendered, other = site.authorities(4, text)
+    entries = [
+        entry(shop, "allow", paths=["/reports/"]),
+        entry(partner, "agent", agent="partner"),
+        entry(rendered, "allow"),
+    ]
+    by_service = {"url": other.url("/r"), "meta": {"robotstxt_page": rendered.url("/a")}}
+    allowed = [shop.url("/reports/1"), shop.url("/reports/2"), partner.url("/a"), other.url("/r")]
+    closed = [shop.url("/x"), partner.url("/b"), other.url("/reports/1"), other.url("/a")]
+    result = (await crawl_with(entries, [*allowed[:3], by_service, *closed])).check()
+    assert (result.downloaded, result.forbidden) == (allowed, closed)
+    assert result.stats[USED] == 4
     assert UNUSED not in result.stats
-    (line, _) = result.lines("^Allowed by override", "DEBUG")
+    line = result.lines(f"^Allowed by override.*{allowed[0]}", "DEBUG")[0]
     assert "without it: forbidden, Disallow: /, line 2, group *" in line
     assert "our own site (ops@example.org, until" in line
 
 
 @ensureDeferred
 async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
-    """The exception carries both verdicts. The rules, which allow the page, are in memory."""
+    """The exception carries both verdicts. The rules, which allow the page, are in memory.
+
+    Their own file is allowed by definition (RFC 9309 section 2.2.2), before and after it is known.
+    """
     shop = site.authority(RULES)
-    urls = [shop.url("/a"), shop.url("/b")]
-    settings = obey(REP_OVERRIDES=[entry(shop, "forbid", paths=["/b"])])
-    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
-    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
-    assert result.stats["robotstxt/cache/hit"] == 1
+    urls = [shop.url(path) for path in ("/a", "/b", "/robots.txt")]
+    settings = obey(REP_OVERRIDES=[entry(shop, "forbid", paths=["/b", "/robots.txt"])])
+    plans = [urls[2], *urls]
+    result = (await crawl(OneByOneSpider, settings, plans=plans)).check()
+    assert result.kinds == ["downloaded", "downloaded", "forbidden", "downloaded"]
+    assert result.stats["robotstxt/cache/hit"] == 2
     verdict = verdict_of(result, urls[1])
     assert verdict.override is not None
     assert verdict.override.startswith("forbid, entry 1")
@@ -123,27 +135,6 @@ async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
         assert "Content-Usage disallows train-ai" in result.problem(url).text
 
 
-class Breaking:
-    """A middleware that drops each robots.txt."""
-
-    def process_request(self, request: Any) -> None:
-        """No component may be trusted."""
-        if request.url.endswith("/robots.txt"):
-            raise ArithmeticError("a fault on this side")
-
-
-@ensureDeferred
-async def test_unreachable_is_allowed_is_not_for_failures_of_the_crawler(site: Site) -> None:
-    """A fault of another component says nothing about the site."""
-    shop = site.authority(RULES)
-    settings = obey(
-        REP_OVERRIDES=[entry(shop, "unreachable-is-allowed")],
-        DOWNLOADER_MIDDLEWARES={Breaking: 200},
-    )
-    result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    assert result.unreachable == [shop.url("/a")]
-
-
 @pytest.mark.parametrize("answer", [Reply(407), None], ids=["407", "dead"])
 @ensureDeferred
 async def test_unreachable_is_allowed_is_not_for_failures_of_a_proxy(
@@ -154,93 +145,53 @@ async def test_unreachable_is_allowed_is_not_for_failures_of_a_proxy(
     shop = proxy.authority("http://shop.example", answer)
     url = shop.url("/a")
     address = proxy.url if answer is not None else site.refusing().url("")
-    settings = obey(
-        REP_OVERRIDES=[entry(shop, "unreachable-is-allowed")],
-        REP_DECISION_LOG=str(tmp_path / "log"),
-    )
     plans = [{"url": url, "meta": {"proxy": address}}]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    entries = [entry(shop, "unreachable-is-allowed")]
+    result = (await crawl_with(entries, plans, REP_DECISION_LOG=str(tmp_path / "log"))).check()
     assert result.unreachable == [url]
     assert shop.page_hits == []
     line = json.loads((tmp_path / "log").read_bytes().splitlines()[-1])
     assert (line["reason"], line["override"]) == ("unreachable", None)
 
 
-@ensureDeferred
-async def test_agent_follows_another_group(site: Site) -> None:
-    """Of one site alone; the requests go out as before."""
-    text = "User-agent: *\nDisallow: /\n\nUser-agent: partner\nDisallow: /b\n"
-    shop, other = site.authorities(2, text)
-    urls = [shop.url("/a"), shop.url("/b"), other.url("/a")]
-    result = (await crawl_with([entry(shop, "agent", agent="partner")], urls)).check()
-    assert result.downloaded == urls[:1]
-    assert set(result.forbidden) == set(urls[1:])
-
-
-@ensureDeferred
-async def test_delay_is_kept_where_the_site_asks_for_none(site: Site) -> None:
-    """And ``REP_MAX_CRAWL_DELAY`` does not cut what the operator has set."""
-    shop = site.authority(RULES)
-    urls = [shop.url(f"/{number}") for number in range(3)]
-    entries = [entry(shop, "delay", delay=0.4)]
-    result = (await crawl_with(entries, urls, REP_MAX_CRAWL_DELAY=0.1)).check()
-    assert len(result.downloaded) == 3
-    assert min(gaps(shop)) >= 0.4
-    assert result.stats[USED] == 3
-    assert "robotstxt/crawl_delay/capped" not in result.stats
-
-
 @pytest.mark.parametrize("limit", ["cap", "forbid"])
 @ensureDeferred
-async def test_delay_replaces_what_the_site_asks_for(site: Site, limit: str) -> None:
-    """A Crawl-delay of an hour and a Request-rate."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 3600\nRequest-rate: 1/2h\nDisallow: /x\n")
-    urls = [shop.url(f"/{number}") for number in range(4)]
-    override = entry(shop, "delay", delay=0)
-    result = (await crawl_with([override], urls, REP_OVER_MAX_CRAWL_DELAY=limit)).check()
-    assert len(result.downloaded) == 4
-    assert result.stats[USED] == 4
+async def test_the_pace_of_an_override_is_kept(site: Site, limit: str) -> None:
+    """It takes the place of what the site asks for, and no limit is for what the operator has set.
 
-
-@ensureDeferred
-async def test_delay_of_a_path_is_kept(site: Site) -> None:
-    """Also if a page of another path of the host comes in between."""
-    shop = site.authority(RULES)
-    urls = [shop.url(path) for path in ("/slow/1", "/x", "/slow/2", "/y")]
-    entries = [entry(shop, "delay", delay=0.3, paths=["/slow"])]
-    result = (await crawl_with(entries, urls)).check()
-    assert len(result.downloaded) == 4
-    slow = [hit for hit in shop.page_hits if hit.path.startswith("/slow")]
+    That of a path is kept beside pages of other paths; so is that of another agent's group, unless
+    it is too long. A pace alone is a use.
+    """
+    asks = "User-agent: *\nCrawl-delay: 3600\nRequest-rate: 1/2h\nDisallow: /x\n"
+    group = "User-agent: *\nDisallow:\n\nUser-agent: slow\nCrawl-delay: {}\nDisallow:\n"
+    plain, hurried, partly = site.authority(RULES), site.authority(asks), site.authority(RULES)
+    agent, far = site.authority(group.format(0.3)), site.authority(group.format(1_000))
+    same = site.authority("User-agent: *\nCrawl-delay: 0.01\n")
+    entries = [
+        entry(plain, "delay", delay=0.4),
+        entry(hurried, "delay", delay=0),
+        entry(partly, "delay", delay=0.3, paths=["/slow"]),
+        entry(agent, "agent", agent="slow"),
+        entry(far, "agent", agent="slow"),
+        entry(same, "agent", agent="other"),
+    ]
+    paths = ("/slow/1", "/x", "/slow/2")
+    plans = [shop.url(path) for shop in (plain, hurried, partly, agent) for path in paths]
+    plans += [same.url("/"), far.url("/")]
+    settings = {"REP_MAX_CRAWL_DELAY": 0.35, "REP_OVER_MAX_CRAWL_DELAY": limit}
+    result = (await crawl_with(entries, plans, CONCURRENT_REQUESTS=32, **settings)).check()
+    refused = [far.url("/")] if limit == "forbid" else []
+    assert result.forbidden == [hurried.url("/x"), *refused]
+    assert len(result.downloaded) == len(plans) - len(result.forbidden)
+    assert (min(gaps(plain)), min(gaps(agent))) >= (0.4, 0.3)
+    slow = [hit for hit in partly.page_hits if hit.path.startswith("/slow")]
     first, second = sorted(slow, key=lambda hit: hit.received)
     assert first.sent is not None
     assert second.received - first.sent >= 0.29
-    assert result.stats[USED] == 2
-
-
-@ensureDeferred
-async def test_agent_has_the_pace_of_its_group(site: Site) -> None:
-    """A pace alone is a use, too."""
-    text = "User-agent: *\nDisallow:\n\nUser-agent: slow\nCrawl-delay: 0.3\nDisallow:\n"
-    shop = site.authority(text)
-    urls = [shop.url(f"/{number}") for number in range(3)]
-    result = (await crawl_with([entry(shop, "agent", agent="slow")], urls)).check()
-    assert min(gaps(shop)) >= 0.3
-    assert result.stats[USED] == 3
-
-
-@ensureDeferred
-@pytest.mark.parametrize("agent", ["slow", "other"])
-async def test_an_override_whose_pace_refuses_a_request_is_of_use(site: Site, agent: str) -> None:
-    """It is not reported as one that changed nothing, unless the rules ask for the same pace."""
-    slow = "User-agent: slow\nCrawl-delay: 1000\n"
-    shop = site.authority(f"{slow}\nUser-agent: *\nCrawl-delay: 0.01\n")
-    override = entry(shop, "agent", agent=agent)
-    result = await crawl_with([override], [shop.url("/")], REP_OVER_MAX_CRAWL_DELAY="forbid")
-    if agent == "other":
-        assert (result.stats.get(USED), result.stats[UNUSED]) == (None, 1)
-    else:
-        assert verdict_of(result, shop.url("/")).reason.startswith("asks for 1,000 s")
-        assert (result.stats[USED], result.stats.get(UNUSED)) == (1, None)
+    if refused:
+        assert verdict_of(result, far.url("/")).reason.startswith("asks for 1,000 s")
+    assert result.stats[USED] == 3 + 2 + 2 + 3 + 1
+    assert result.stats[UNUSED] == 1  # the group asks for what the rules ask for
 
 
 @ensureDeferred
@@ -285,15 +236,6 @@ async def test_an_override_that_expires_during_the_crawl_ends(
 
 
 @ensureDeferred
-async def test_overrides_are_for_the_page_that_a_service_renders(site: Site) -> None:
-    """``robotstxt_page`` names the authority."""
-    shop, service = site.authorities(2, NOTHING)
-    plan = {"url": service.url("/render"), "meta": {"robotstxt_page": shop.url("/a")}}
-    result = (await crawl_with([entry(shop, "allow")], [plan])).check()
-    assert result.downloaded == [service.url("/render")]
-
-
-@ensureDeferred
 async def test_a_redirect_meets_the_overrides_of_its_target(site: Site) -> None:
     """Each hop is a request of its own."""
     target = site.authority(NOTHING)
@@ -325,19 +267,8 @@ async def test_explain_shows_both_verdicts(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_forbid_does_not_forbid_the_robots_txt(site: Site) -> None:
-    """RFC 9309 section 2.2.2: it is allowed by definition, before and after it is known."""
-    shop = site.authority(RULES)
-    plans = [shop.url("/robots.txt"), shop.url("/a"), shop.url("/robots.txt?again")]
-    result = (await crawl_with([entry(shop, "forbid", paths=["/a", "/robots.txt"])], plans)).check()
-    assert shop.url("/robots.txt") in result.downloaded
-    assert shop.url("/a") in result.forbidden
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mode: str) -> None:
-    """The middleware by hand, and a file."""
+async def test_overrides_of_a_file(site: Site, tmp_path: Path) -> None:
+    """And the middleware by hand."""
     shop = site.authority(NOTHING)
     toml = tmp_path / "overrides.toml"
     toml.write_text(
@@ -346,9 +277,8 @@ async def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mo
     )
     settings = by_hand(REP_OVERRIDES=str(toml))
     plans = [shop.url("/a"), shop.url("/b")]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
-    assert result.downloaded == plans[:1]
-    assert result.forbidden == plans[1:]
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
 
 
 @ensureDeferred

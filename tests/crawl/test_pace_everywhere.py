@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
-from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps
-from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
-from tests.replies import Reply, html, redirect
+from tests.replies import Reply, html
 from tests.rows import first
 from tests.site import Site
 
@@ -31,45 +31,12 @@ def many(**settings: Any) -> dict[str, Any]:
     return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **settings)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_redirected_pages_keep_the_pace(site: Site, mode: str) -> None:
-    """Four sites redirect to one that asks for a pace; Scrapy leaves the slot of the first."""
-    slow = site.authority(SLOW)
-    others = [
-        site.authority(RULES, {"/r": redirect(slow.url(f"/{number}"))}) for number in range(4)
-    ]
-    plans = [slow.url("/own"), *(other.url("/r") for other in others)]
-    result = (await crawl_under(mode, settings=many(), plans=plans)).check()
-    assert len(result.downloaded) == 5
-    assert len(slow.page_hits) == 5
-    assert min(gaps(slow)) >= 0.2
-
-
-@ensureDeferred
-async def test_a_slot_of_two_hosts_holds_up_only_the_slow_one(site: Site) -> None:
-    """A host that asks for nothing is not slowed by one that shares its download slot."""
-    slow, quick = site.authority(SLOW), site.authority(RULES)
-    urls = [shop.url(f"/{number}") for number in range(4) for shop in (slow, quick)]
-    plans = [{"url": url, "meta": {"download_slot": "shared"}} for url in urls]
-    (await crawl(settings=many(), plans=plans)).check()
-    assert min(gaps(slow)) >= 0.2
-    assert quick.page_hits[-1].received < slow.page_hits[-1].received
-
-
 @ensureDeferred
 async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None:
     """`dont_obey_robotstxt`: the next request waits from its end on."""
     slow = site.authority(SLOW, Reply(200, "page", delay=0.3))
-    by = {"url": slow.url("/by"), "meta": {"dont_obey_robotstxt": True}}
-
-    class Spider(RequestsSpider):
-        def found(self, response: Response) -> Iterable[Any]:
-            if response.url.endswith("/1"):
-                yield self.request(**by)
-                yield self.request(slow.url("/2"))
-
-    (await crawl(Spider, settings=many(), plans=[slow.url("/1")])).check()
+    then = {"/1": [{"url": "/by", "meta": {"dont_obey_robotstxt": True}}, "/2"]}
+    (await crawl(settings=many(), plans=[slow.url("/1")], then=then)).check()
     _, passing, second = slow.page_hits
     assert passing.target == "/by"
     assert second.received - (passing.sent or 0.0) >= 0.2
@@ -79,15 +46,8 @@ async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None
 async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
     """They end in less than the minute that the site asks for, whichever comes first."""
     slow = site.authority("User-agent: *\nCrawl-delay: 60\n")
-    by = [{"url": slow.url(f"/by{n}"), "meta": {"dont_obey_robotstxt": True}} for n in range(2)]
-
-    class Spider(RequestsSpider):
-        def found(self, response: Response) -> Iterable[Any]:
-            if response.url.endswith("/1"):
-                for plan in by:
-                    yield self.request(**plan)
-
-    (await crawl(Spider, settings=many(), plans=[slow.url("/1")], timeout=50)).check()
+    then = {"/1": [{"url": f"/by{n}", "meta": {"dont_obey_robotstxt": True}} for n in range(2)]}
+    (await crawl(settings=many(), plans=[slow.url("/1")], then=then, timeout=50)).check()
     assert len(slow.page_hits) == 3
 
 
@@ -152,14 +112,9 @@ class InlineSpider(RequestsSpider):
 async def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
     """One place, one site that asks for a pace: each page and each inner page comes in its turn."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    result = (
-        await crawl_under(
-            mode,
-            "tests.crawl.test_pace_everywhere.InlineSpider",
-            obey(CONCURRENT_REQUESTS=most),
-            plans=[slow.url(f"/{n}") for n in range(4)],
-        )
-    ).check()
+    spider, settings = f"{__name__}.InlineSpider", obey(CONCURRENT_REQUESTS=most)
+    plans = [slow.url(f"/{n}") for n in range(4)]
+    result = (await crawl_under(mode, spider, settings, plans=plans)).check()
     assert len(result.downloaded) == 4
     assert len(slow.page_hits) == 8
     assert min(gaps(slow)) >= 0.1
@@ -179,30 +134,19 @@ class ImpatientSpider(RequestsSpider):
             yield self.request(response.urljoin("/last"))
 
 
-@pytest.mark.parametrize("how", first(1, ["add-on", "by hand", "by hand with the last step"]))
+@pytest.mark.parametrize("settings", first(1, [obey, by_hand, by_hand_with_last_step]))
 @ensureDeferred
-async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site, how: str) -> None:
+async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(
+    site: Site, settings: Any
+) -> None:
     """Nothing tells of its end; the next request waits for its turn, with a scheduler or not."""
     shop = site.authority(SLOW, {"/slow": Reply(200, "page", delay=1.0, framing="close")})
-    settings = obey() if how == "add-on" else by_hand()
-    if "last step" in how:
-        settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = 100_000
     plans = [shop.url("/first")]
-    result = (await crawl(ImpatientSpider, settings, timeout=30, plans=plans)).check()
+    result = (await crawl(ImpatientSpider, settings(), timeout=30, plans=plans)).check()
     assert result.downloaded == [shop.url("/first"), shop.url("/last")]
 
 
 # --- other sites, and a stop
-
-
-class EnoughSpider(RequestsSpider):
-    """Ends the crawl when all pages have come but five."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """Nothing, or the end."""
-        if len(self.endings) == len(self.plans) - 5:
-            raise CloseSpider
-        return ()
 
 
 @ensureDeferred
@@ -211,7 +155,7 @@ async def test_five_slow_sites_of_fifty_do_not_slow_the_others(site: Site) -> No
     slow = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
     others = site.authorities(45, RULES, html(delay=0.05))
     plans = [shop.url(f"/{n}") for shops in (slow, others) for n in range(2) for shop in shops]
-    result = (await crawl(EnoughSpider, obey(), plans=plans)).check_log()
+    result = (await crawl(settings=obey(CLOSESPIDER_PAGECOUNT=50 + 95), plans=plans)).check_log()
     assert len(result.downloaded) == 95
     assert [len(shop.page_hits) for shop in slow] == [1] * 5
 
@@ -251,7 +195,7 @@ async def test_a_host_that_was_forgotten_keeps_its_interval(
     monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 1)
     one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
     plans = [one.url("/0"), other.url("/0"), one.url("/1")]
-    result = (await crawl(OneByOneSpider, obey(), plans=plans)).check()
+    result = await visit(plans, OneByOneSpider)
     assert len(result.gate.turns.hosts) == len(gaps(one)) == 1
     assert gaps(one)[0] >= 0.4
 

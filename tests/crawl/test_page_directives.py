@@ -8,8 +8,16 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta, with_header
+from tests.crawl.harness import crawl
+from tests.crawl.links import (
+    CLOSED,
+    VILLAGE,
+    AsyncLinksSpider,
+    LinksSpider,
+    links,
+    meta,
+    with_header,
+)
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.replies import Hang, Reply, redirect
@@ -37,42 +45,48 @@ def page_stats(result: Result) -> dict[str, int]:
     return {k.removeprefix(prefix): v for k, v in result.stats.items() if k.startswith(prefix)}
 
 
-@pytest.mark.parametrize("spider", ["LinksSpider", "AsyncLinksSpider"])
-@pytest.mark.parametrize("mode", EACH_MODE)
+OWN_ORDER = obeying(SPIDER_MIDDLEWARES={RepSpiderMiddleware: 640})
+BY_HAND = by_hand(
+    DOWNLOADER_MIDDLEWARES={BUILT_IN: None, type("OwnGate", (RepDownloaderMiddleware,), {}): 100},
+    SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
+    REP_PAGE_DIRECTIVES="obey",
+    ROBOTSTXT_USER_AGENT="mybot",
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "spider"),
+    [
+        (obeying(), LinksSpider),
+        (obeying(), AsyncLinksSpider),
+        (OWN_ORDER, LinksSpider),
+        (BY_HAND, LinksSpider),
+    ],
+    ids=["plain", "asynchronous", "own order", "by hand, own gate"],
+)
 @ensureDeferred
 async def test_links_of_nofollow_pages_end_in_robots_forbidden(
-    site: Site, mode: str, spider: str
+    site: Site, settings: Any, spider: Any
 ) -> None:
-    """By META, by either header, for all and for this crawler: in three reactor modes."""
+    """By META, by either header, for all and for this crawler.
+
+    The verdict has no rule of robots.txt, and its text does not blame one. The middleware is there
+    once, where the project has it; a project may extend the gate.
+    """
     shop = site.authority(RULES, VILLAGE)
-    result = (
-        await crawl_under(mode, f"tests.crawl.links.{spider}", obeying(), plans=[shop.url("/")])
-    ).check()
+    result = await visit(shop, settings, spider)
+    middlewares = result.crawler.engine.scraper.spidermw.middlewares
+    assert [isinstance(each, RepSpiderMiddleware) for each in middlewares].count(True) == 1
     assert paths(shop, result.forbidden) == CLOSED
     assert not {hit.path for hit in shop.hits} & {*CLOSED}
     assert {"/open/1", "/for-other/1"} <= {*paths(shop, result.downloaded)}
     assert result.errors == []
     assert result.stats["robotstxt/forbidden"] == len(CLOSED)
     assert result.stats["item_scraped_count"] == 9  # those of noindex pages are kept by default
-    assert page_stats(result) == {
-        "count": 9,
-        "nofollow": 4,
-        "noindex": 2,
-        "noarchive": 1,
-        "requests_refused": 5,
-    }
-
-
-@ensureDeferred
-async def test_the_exception_says_which_source_asked(site: Site) -> None:
-    """Its verdict has no rule of robots.txt, and its text does not blame one."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obeying())
-    for path, source in [
-        ("/by-meta/1", "meta"),
-        ("/by-header/1", "X-Robots-Tag"),
-        ("/by-tag/1", "X-Robots-Tag"),
-    ]:
+    said = {"count": 9, "nofollow": 4, "noindex": 2, "noarchive": 1, "requests_refused": 5}
+    assert page_stats(result) == said
+    for path in CLOSED[:4]:
+        source = "meta" if path.startswith("/by-meta") else "X-Robots-Tag"
         problem = result.problem(shop.url(path))
         assert isinstance(problem.exception, RobotsForbidden)
         assert problem.text.startswith(f"Forbidden by page directive: nofollow ({source})")
@@ -96,18 +110,8 @@ async def test_by_default_pages_are_counted_and_nothing_changes(site: Site, more
     assert result.stats["item_scraped_count"] == 14
     assert {*CLOSED} <= {*paths(shop, result.downloaded)}
     assert page_stats(result) == {"count": 14, "nofollow": 4, "noindex": 2, "noarchive": 1}
-    assert result.lines("What pages said", "INFO") == [
-        "What pages said: 1 noarchive, 4 nofollow, 2 noindex"
-    ]
-
-
-@ensureDeferred
-async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> None:
-    """The pages are counted; there is no line."""
-    shop = site.authority(RULES, {"/": links("/a")})
-    result = await visit(shop, obey())
-    assert page_stats(result) == {"count": 2}
-    assert result.lines("pages read") == []
+    line = "What pages said: 1 noarchive, 4 nofollow, 2 noindex"
+    assert result.lines("What pages said", "INFO") == [line]
 
 
 OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop"}
@@ -136,39 +140,12 @@ async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there:
     assert page_stats(result) == {}
     assert result.forbidden == []
     assert result.stats["item_scraped_count"] == 14
-    assert result.lines("pages read") == []
+    assert result.lines("What pages said") == []
     said = result.crawler.spider.said
     assert said[shop.url("/by-header")].restrictions == {"noindex", "nofollow"}
     assert result.lines("Disabled.*Spider", "WARNING") == [
         line for line in result.lines("OBEY is off", "WARNING") if "Spider" in line
     ]
-
-
-@ensureDeferred
-async def test_the_add_on_leaves_the_order_of_the_project(site: Site) -> None:
-    """One middleware, where the project has it."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obeying(SPIDER_MIDDLEWARES={RepSpiderMiddleware: 640}))
-    middlewares = result.crawler.engine.scraper.spidermw.middlewares
-    assert [isinstance(each, RepSpiderMiddleware) for each in middlewares].count(True) == 1
-    assert paths(shop, result.forbidden) == CLOSED
-
-
-class OwnGate(RepDownloaderMiddleware):
-    """A project's own."""
-
-
-@ensureDeferred
-async def test_the_middlewares_can_be_set_by_hand(site: Site) -> None:
-    """Two lines do what the add-on does; a project may extend the gate."""
-    shop = site.authority(RULES, VILLAGE)
-    settings = by_hand(
-        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, OwnGate: 100},
-        SPIDER_MIDDLEWARES={"scrapy_rep.RepSpiderMiddleware": 100},
-        REP_PAGE_DIRECTIVES="obey",
-        ROBOTSTXT_USER_AGENT="mybot",
-    )
-    assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
 
 
 @ensureDeferred
@@ -194,45 +171,48 @@ async def test_a_profile_counts_for_pages(site: Site) -> None:
 
 @ensureDeferred
 async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) -> None:
-    """All of it, without naming the crawler: what the crawl does not need, too."""
+    """All of it, without naming the crawler: what the crawl does not need, too.
+
+    A PDF has a header and no metas, though Scrapy takes it for HTML by its octets. Where nothing is
+    said that is counted, there is no line at the close.
+    """
     pages = {
         "/": links("/a", head=meta("nosnippet", "mybot") + meta("static", "document-state")),
         "/a": '<html><head><meta name="URL" content="https://e.org/a">',
     }
     shop = site.authority(RULES, pages)
-    said = (await visit(shop, obeying())).crawler.spider.said
+    result = await visit(shop, obeying())
+    said = result.crawler.spider.said
     assert said[shop.url("/")].restrictions == {"nosnippet"}
     assert said[shop.url("/")].document_state == "static"
     assert said[shop.url("/a")].url == "https://e.org/a"
+    lines = [("Content-Type", "application/pdf"), ("X-Robots-Tag", "noarchive")]
+    shop.pages = Reply(200, links("/a", head=meta("nofollow")), lines)
+    assert page_stats(await visit(shop, obeying())) == {"count": 1, "noarchive": 1}
+    shop.pages = {"/": links("/a")}
+    result = await visit(shop, obeying())
+    assert page_stats(result) == {"count": 2}
+    assert result.lines("What pages said") == []
 
 
 @ensureDeferred
-async def test_start_requests_are_never_touched(site: Site) -> None:
-    """They have no page, whatever the meta they were given says."""
+async def test_a_request_that_says_so_itself_or_has_no_page_passes(site: Site) -> None:
+    """`dont_obey_robotstxt` is counted as any other; a start request has no page."""
     shop = site.authority(RULES, VILLAGE)
-    plans = [shop.url(path) for path in ("/by-meta", "/by-meta/1", "/by-header/1")]
-    result = (await crawl(LinksSpider, obeying(), plans=plans)).check()
-    assert result.kind(shop.url("/by-header/1")) == "downloaded"
-    kinds = {(e.number, e.kind) for e in result.endings if e.url == shop.url("/by-meta/1")}
-    assert {kind for _, kind in kinds} == {"downloaded", "forbidden"}
 
+    class ObstinateSpider(LinksSpider):
+        def meta_of(self, response: Any) -> dict[str, Any]:
+            return {"dont_obey_robotstxt": True}
 
-class ObstinateSpider(LinksSpider):
-    """Does not obey robots.txt on the way from a page."""
-
-    def meta_of(self, response: Any) -> dict[str, Any]:
-        """As the request says that led to the page."""
-        return {"dont_obey_robotstxt": True}
-
-
-@ensureDeferred
-async def test_dont_obey_robotstxt_passes(site: Site) -> None:
-    """The request says so itself; it is counted as any other that does."""
-    shop = site.authority(RULES, VILLAGE)
     result = await visit(shop, obeying(), ObstinateSpider)
     assert result.forbidden == []
     assert {*CLOSED} <= {*paths(shop, result.downloaded)}
     assert result.stats["robotstxt/bypassed"] == 13
+    plans = [shop.url(path) for path in ("/by-meta", "/by-meta/1", "/by-header/1")]
+    result = (await crawl(LinksSpider, obeying(), plans=plans)).check()
+    assert result.kind(shop.url("/by-header/1")) == "downloaded"
+    kinds = {ending.kind for ending in result.endings if ending.url == shop.url("/by-meta/1")}
+    assert kinds == {"downloaded", "forbidden"}
 
 
 @ensureDeferred
@@ -274,7 +254,7 @@ async def test_a_page_out_of_the_http_cache_counts(site: Site, tmp_path: Any) ->
 
 @ensureDeferred
 async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None:
-    """Also of those whose date is over; one line of DEBUG for each item."""
+    """Also of those whose date is over; one line of DEBUG for each page."""
     pages = {
         "/": links("/noindex", "/over", "/soon"),
         "/noindex": with_header("<p>", ("X-Robots-Tag", "noindex")),
@@ -282,27 +262,20 @@ async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None
         "/soon": links(head=meta("unavailable_after: 2999-01-01")),
     }
     shop = site.authority(RULES, pages)
+
+    class TwoItemsSpider(LinksSpider):
+        def found(self, response: Any) -> Any:
+            yield from super().found(response)
+            yield {"more": response.url}
+
     result = await visit(shop, obeying(REP_NOINDEX="drop"), TwoItemsSpider)
     assert result.stats["item_scraped_count"] == 4
-    assert page_stats(result) == {
-        "count": 4,
-        "noindex": 1,
-        "unavailable_after": 2,
-        "items_dropped": 4,
-    }
+    said = {"count": 4, "noindex": 1, "unavailable_after": 2, "items_dropped": 4}
+    assert page_stats(result) == said
     assert sorted(result.lines("noindex page is dropped", "DEBUG")) == [
         f"An item of a noindex page is dropped: <{shop.url(path)}>"
         for path in ("/noindex", "/noindex", "/over", "/over")
     ]
-
-
-class TwoItemsSpider(LinksSpider):
-    """Makes two items of each page."""
-
-    def found(self, response: Any) -> Any:
-        """What the other one makes, and one item more."""
-        yield from super().found(response)
-        yield {"more": response.url}
 
 
 LINKS = """<html><head><base href="/shop/"></head><body>

@@ -13,6 +13,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_rep import (
     RepDownloaderMiddleware,
@@ -21,7 +22,7 @@ from scrapy_rep import (
     usage_preferences,
 )
 from scrapy_rep.preferences.statement import CATEGORIES
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import BUILT_IN, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
@@ -47,6 +48,12 @@ class UseSpider(RequestsSpider):
         self.logger.info("%s may be used: %s.", response.url, use)
         return {"url": response.url}
 
+    def failed(self, failure: Any) -> Any:
+        """An item of a page that no callback gets."""
+        super().failed(failure)
+        if isinstance(failure.value, HttpError):
+            yield {"url": failure.value.response.url}
+
 
 class AsyncUseSpider(UseSpider):
     """The same with a callback that is an asynchronous generator."""
@@ -55,9 +62,6 @@ class AsyncUseSpider(UseSpider):
         """A page came."""
         self._note(response.meta, status=response.status, final=response.url)
         yield self.item(response)
-
-
-SPIDERS = ["tests.crawl.test_preferences.UseSpider", "tests.crawl.test_preferences.AsyncUseSpider"]
 
 
 def page(*fields: str, head: str = "") -> Reply:
@@ -78,153 +82,6 @@ def items(result: Result) -> int:
     return int(result.stats.get("item_scraped_count", 0))
 
 
-async def visit(plans: list[Any], spider: Any = UseSpider, **settings: Any) -> Result:
-    """One crawl with the add-on."""
-    return (await crawl(spider, obey(**settings), plans=plans)).check()
-
-
-@ensureDeferred
-async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
-    """All pages and items come; stats and one line at the end say what was disallowed."""
-    shop = site.authority(MANAGED)
-    plans = [shop.url("/a"), shop.url("/b")]
-    result = await visit(plans)
-    assert result.downloaded == plans
-    assert items(result) == 2
-    assert said(result, plans[0]) == "train-ai=n search=y"
-    assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
-    assert result.stats["robotstxt/preferences/search/allowed"] == 2
-    assert result.lines("pages said", "INFO") == ["What pages said: 2 disallow train-ai"]
-
-
-@pytest.mark.parametrize("directives", ["report", "off"])
-@ensureDeferred
-async def test_directives_and_preferences_are_in_one_line_at_the_end(
-    site: Site, directives: str
-) -> None:
-    """It has what was read; no setting is advertised.
-
-    What is allowed is counted in the stats alone.
-    """
-    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "X-Robots-Tag: noindex"))
-    result = await visit([shop.url("/a"), shop.url("/b")], REP_PAGE_DIRECTIVES=directives)
-    noindex = "2 noindex, " if directives == "report" else ""
-    assert result.lines("pages said") == [f"What pages said: {noindex}2 disallow train-ai"]
-    allowing = site.authority("User-agent: *\nContent-Signal: search=yes\n")
-    result = await visit([allowing.url("/a")], REP_PAGE_DIRECTIVES=directives)
-    assert result.stats["robotstxt/preferences/search/allowed"] == 1
-    assert result.lines("pages read") == []
-
-
-@pytest.mark.parametrize("spider", SPIDERS)
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: str) -> None:
-    """The managed block, and Content-Usage by path; the exception names the statement."""
-    managed, by_path, free = site.authority(MANAGED), site.authority(BY_PATH), site.authority()
-    urls = [managed.url("/x"), by_path.url("/art/1"), by_path.url("/text"), free.url("/")]
-    settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    result = (await crawl_under(mode, spider, settings, plans=urls)).check()
-    assert result.forbidden == urls[:2]
-    assert result.downloaded == urls[2:]
-    assert items(result) == 2
-    problem = result.problem(urls[1])
-    assert problem.text.startswith(
-        "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
-    )
-    statement = problem.data["statement"]
-    assert (statement["line"], statement["value"]) == (3, "n")
-    assert problem.data["verdict"]["line"] == 3
-    assert result.stats["robotstxt/preferences/skipped"] == 2
-    assert result.stats["robotstxt/forbidden"] == 2
-    assert managed.page_hits == []
-    assert said(result, urls[2]) == "train-ai=y"
-
-
-@pytest.mark.parametrize("spider", SPIDERS)
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_drop_drops_the_items_of_pages_that_disallow(
-    site: Site, mode: str, spider: str
-) -> None:
-    """Pages say it by header or meta; what robots.txt disallows is refused as with skip."""
-    pages = {
-        "/header": page("Content-Usage: train-ai=n"),
-        "/noai": page(head='<meta name="robots" content="noai">'),
-        "/other": page(head='<meta name="otherbot" content="noai">'),
-        "/free": page("Content-Usage: train-ai=y"),
-    }
-    shop, managed = site.authority(None, pages), site.authority(MANAGED)
-    urls = [*(shop.url(path) for path in pages), managed.url("/x")]
-    settings = obey(REP_PREFERENCES="drop", REP_PURPOSES="train-ai")
-    result = (await crawl_under(mode, spider, settings, plans=urls)).check()
-    assert result.downloaded == urls[:4]
-    assert result.forbidden == urls[4:]
-    assert items(result) == 2
-    assert result.stats["robotstxt/preferences/dropped"] == 2
-    assert said(result, urls[1]) == "train-ai=n"
-
-
-@ensureDeferred
-async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) -> None:
-    """`Google-Extended` is a name for training; `*` is not, whatever it forbids."""
-    named = "User-agent: Google-Extended\nDisallow: /art\n\nUser-agent: *\nAllow: /\n"
-    other = "User-agent: mybot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
-    shop, strict = site.authority(named), site.authority(other)
-    plans = [shop.url("/art"), shop.url("/text"), strict.url("/art")]
-    settings = {
-        "ROBOTSTXT_USER_AGENT": "mybot",
-        "REP_PREFERENCES": "skip",
-        "REP_PURPOSES": ["train-ai"],
-        "REP_PURPOSE_TOKENS": {"train-ai": ["Google-Extended"], "search": "Googlebot"},
-    }
-    result = await visit(plans, **settings)
-    assert result.forbidden == plans[:1]
-    problem = result.ending(plans[0]).problem
-    assert "the group of Google-Extended disallows train-ai" in problem.text
-    assert problem.exception.statement.line == 2
-    told = await visit(plans, **{**settings, "REP_PREFERENCES": "report"})
-    assert told.downloaded == plans
-    assert said(told, plans[0]) == "train-ai=n"
-
-
-@pytest.mark.parametrize("mode", first(1, ["skip", "drop"]))
-@ensureDeferred
-async def test_a_token_counts_for_text_and_data_mining_too(site: Site, mode: str) -> None:
-    """TDMRep itself has no statement in a robots.txt."""
-    shop = site.authority("User-agent: miner\nDisallow: /art\n")
-    plans = [shop.url("/art"), shop.url("/text")]
-    result = await visit(
-        plans,
-        REP_PREFERENCES=mode,
-        REP_PURPOSES=["tdm"],
-        REP_PURPOSE_TOKENS={"tdm": ["miner"]},
-    )
-    assert result.forbidden == plans[:1]
-    assert "the group of miner disallows tdm" in result.problem(plans[0]).text
-
-
-class ErrbackSpider(UseSpider):
-    """Makes an item of a page that no callback gets."""
-
-    def failed(self, failure: Any) -> Any:
-        """The page is that of the failure."""
-        super().failed(failure)
-        yield {"url": failure.value.response.url}
-
-
-@ensureDeferred
-async def test_items_of_an_errback_are_dropped_too(site: Site) -> None:
-    """A page with the status 404 has a header like any other."""
-    said_so = (("Content-Type", "text/html"), ("Content-Usage", "train-ai=n"))
-    pages = {"/said": Reply(404, "gone", said_so), "/silent": Reply(404, "gone")}
-    shop = site.authority(None, pages)
-    plans = [shop.url(path) for path in pages]
-    result = await visit(plans, ErrbackSpider, REP_PREFERENCES="drop", REP_PURPOSES=["train-ai"])
-    assert items(result) == 1
-    assert result.stats["robotstxt/preferences/dropped"] == 1
-
-
 class NamelessGate(RepDownloaderMiddleware):
     """A subclass of a project, which fails to tell by what name a page was requested."""
 
@@ -233,6 +90,113 @@ class NamelessGate(RepDownloaderMiddleware):
         if request is not None:
             raise KeyError("name")
         return super().agents(request)
+
+
+@pytest.mark.parametrize("directives", ["report", "off"])
+@ensureDeferred
+async def test_by_default_a_crawl_is_told_and_not_changed(site: Site, directives: str) -> None:
+    """All pages and items come; stats and one line at the end say what was disallowed.
+
+    The line has the directives as well. What is allowed is counted in the stats alone.
+    """
+    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "X-Robots-Tag: noindex"))
+    plans = [shop.url("/a"), shop.url("/b")]
+    result = await visit(plans, UseSpider, REP_PAGE_DIRECTIVES=directives)
+    assert result.downloaded == plans
+    assert items(result) == 2
+    assert said(result, plans[0]) == "train-ai=n search=y"
+    assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
+    noindex = "2 noindex, " if directives == "report" else ""
+    assert result.lines("pages said") == [f"What pages said: {noindex}2 disallow train-ai"]
+    allowing = site.authority("User-agent: *\nContent-Signal: search=yes\n")
+    result = await visit([allowing.url("/a")], UseSpider, REP_PAGE_DIRECTIVES=directives)
+    assert result.stats["robotstxt/preferences/search/allowed"] == 1
+    assert result.lines("pages said") == []
+
+
+@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "the gate alone"])
+@ensureDeferred
+async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any) -> None:
+    """The managed block, and Content-Usage by path; the exception names the statement.
+
+    So where the rules are in memory, and for the page that a service renders (`robotstxt_page`).
+    """
+    managed, by_path, free = site.authority(MANAGED), site.authority(BY_PATH), site.authority()
+    urls = [managed.url("/x"), by_path.url("/text"), free.url("/"), by_path.url("/art/1")]
+    rendered = {"url": free.url("/render"), "meta": {"robotstxt_page": by_path.url("/art/2")}}
+    use = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
+    result = (await crawl(OneByOneSpider, settings(**use), plans=[*urls, rendered])).check()
+    assert result.downloaded == urls[1:3]
+    assert result.forbidden == [urls[0], urls[3], free.url("/render")]
+    assert result.stats["robotstxt/cache/hit"] == 2
+    problem = result.problem(urls[3])
+    refusal = "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
+    assert problem.text.startswith(refusal)
+    statement = problem.data["statement"]
+    assert (statement["line"], statement["value"]) == (3, "n")
+    assert problem.data["verdict"]["line"] == 3
+    assert result.stats["robotstxt/preferences/skipped"] == 3
+    assert result.stats["robotstxt/forbidden"] == 3
+    assert managed.page_hits == []
+
+
+@pytest.mark.parametrize("spider", [UseSpider, AsyncUseSpider])
+@ensureDeferred
+async def test_drop_drops_the_items_of_pages_that_disallow(site: Site, spider: Any) -> None:
+    """Pages say it by header or meta, an error page too, whose item an errback makes.
+
+    What robots.txt disallows is refused as with skip. `dont_obey_robotstxt` is for its request and
+    its items.
+    """
+    says_no = "Content-Usage: train-ai=n"
+    gone = (("Content-Type", "text/html"), ("Content-Usage", "train-ai=n"))
+    pages = {
+        "/header": page(says_no),
+        "/noai": page(head='<meta name="robots" content="noai">'),
+        "/other": page(head='<meta name="otherbot" content="noai">'),
+        "/free": page("Content-Usage: train-ai=y"),
+        "/by": page(says_no),
+        "/gone": Reply(404, "gone", gone),
+        "/silent": Reply(404, "gone"),
+    }
+    shop, managed = site.authority(None, pages), site.authority(MANAGED)
+    by = {"dont_obey_robotstxt": True}
+    plans = [{"url": shop.url(path), "meta": by if path == "/by" else {}} for path in pages]
+    plans.append({"url": managed.url("/x"), "meta": {}})
+    result = await visit(plans, spider, REP_PREFERENCES="drop", REP_PURPOSES="train-ai")
+    assert result.downloaded == [shop.url(path) for path in [*pages][:5]]
+    assert result.forbidden == [managed.url("/x")]
+    assert items(result) == 4
+    assert result.stats["robotstxt/preferences/dropped"] == 3
+    assert said(result, shop.url("/noai")) == "train-ai=n"
+
+
+@ensureDeferred
+async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) -> None:
+    """`Google-Extended` is a name for training; `*` is not, whatever it forbids.
+
+    So is a name for text and data mining, though TDMRep has no statement in a robots.txt.
+    """
+    named = "User-agent: Google-Extended\nDisallow: /art\n\nUser-agent: *\nAllow: /\n"
+    other = "User-agent: mybot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+    mined = "User-agent: miner\nDisallow: /art\n"
+    shop, strict, mine = (site.authority(robots) for robots in (named, other, mined))
+    plans = [shop.url("/art"), mine.url("/art"), shop.url("/text"), strict.url("/art")]
+    settings = {
+        "ROBOTSTXT_USER_AGENT": "mybot",
+        "REP_PREFERENCES": "skip",
+        "REP_PURPOSES": ["train-ai", "tdm"],
+    }
+    settings["REP_PURPOSE_TOKENS"] = {"train-ai": ["Google-Extended"], "tdm": "miner"}
+    result = await visit(plans, **settings)
+    assert result.forbidden == plans[:2]
+    problem = result.problem(plans[0])
+    assert "the group of Google-Extended disallows train-ai" in problem.text
+    assert "the group of miner disallows tdm" in result.problem(plans[1]).text
+    assert problem.data["statement"]["line"] == 2
+    told = await visit(plans, UseSpider, **{**settings, "REP_PREFERENCES": "report"})
+    assert told.downloaded == plans
+    assert said(told, plans[0]) == "train-ai=n"
 
 
 @ensureDeferred
@@ -248,41 +212,20 @@ async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Sit
         REP_PURPOSES=["train-ai"],
     )
     plans = [shop.url(path) for path in pages]
-    result = await crawl(UseSpider, settings, plans=plans)
-    result.check(expected=["The reading of usage preferences failed"])
+    failed = "The reading of usage preferences failed"
+    result = (await crawl(UseSpider, settings, plans=plans)).check([failed])
     assert result.downloaded == plans
-    assert len(result.lines("The reading of usage preferences failed", "ERROR")) == 1
+    assert len(result.lines(failed, "ERROR")) == 1
     assert items(result) == 1
     assert result.stats["robotstxt/preferences/dropped"] == 1
-
-
-@ensureDeferred
-async def test_a_request_that_passes_by_is_left_alone(site: Site) -> None:
-    """`dont_obey_robotstxt` is for its request and its items."""
-    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n"))
-    plans = [{"url": shop.url("/a"), "meta": {"dont_obey_robotstxt": True}}]
-    result = await visit(plans, REP_PREFERENCES="drop", REP_PURPOSES=["train-ai"])
-    assert len(result.downloaded) == 1
-    assert items(result) == 1
-
-
-@ensureDeferred
-async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
-    """`robotstxt_page`: the preferences of the page that is named, not of the service."""
-    shop, service = site.authority(BY_PATH), site.authority()
-    url = service.url("/render")
-    plans = [{"url": url, "meta": {"robotstxt_page": shop.url("/art/1")}}]
-    result = await visit(plans)
-    assert said(result, url) == "train-ai=n"
-    refused = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    assert refused.forbidden == [url]
 
 
 @ensureDeferred
 async def test_off_reads_nothing(site: Site) -> None:
     """No stat, no line, no fetch, and no gate that asks; callbacks may still ask for themselves."""
     shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "tdm-reservation: 1"))
-    result = await visit([shop.url("/a")], REP_PREFERENCES="off", REP_PURPOSES=["train-ai"])
+    use = {"REP_PREFERENCES": "off", "REP_PURPOSES": ["train-ai"]}
+    result = await visit([shop.url("/a")], UseSpider, **use)
     assert items(result) == 1
     assert not [name for name in result.stats if "preferences" in name]
     assert result.lines("disallow ") == []
@@ -291,29 +234,11 @@ async def test_off_reads_nothing(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_without_the_spider_middleware_requests_are_still_skipped(site: Site) -> None:
-    """By hand, a project may use the downloader middleware alone."""
-    managed = site.authority(MANAGED)
-    settings = by_hand(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    result = (await crawl(UseSpider, settings, plans=[managed.url("/x")])).check()
-    assert result.forbidden == [managed.url("/x")]
-
-
-@ensureDeferred
-async def test_skip_refuses_what_need_not_wait_for_its_rules(site: Site) -> None:
-    """The second request finds the rules in memory; they say something of its path alone."""
-    shop = site.authority("User-agent: *\nContent-Usage: /b train-ai=n\nAllow: /\n")
-    urls = [shop.url("/a"), shop.url("/b")]
-    settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    result = await crawl(OneByOneSpider, settings, plans=urls)
-    result.check()
-    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
-    assert result.stats["robotstxt/cache/hit"] == 1
-
-
-@ensureDeferred
 async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
-    """RSL: of robots.txt, header and HTML, by `usage_preferences`; nothing fetches them."""
+    """RSL: of robots.txt, header and HTML, by `usage_preferences`; nothing fetches them.
+
+    A mode that has no purpose refuses nothing, and is warned of.
+    """
     link = '<link rel="license" type="application/rsl+xml" href="/html.xml">'
     field = 'Link: </header.xml>; rel="license"; type="application/rsl+xml"'
     shop = site.authority("License: https://e.org/robots.xml\n", page(field, head=link))
@@ -324,7 +249,8 @@ async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
             found.extend(usage_preferences(response).licenses)
             return ()
 
-    result = await visit([shop.url("/a")], LicenseSpider)
+    result = await visit([shop.url("/a")], LicenseSpider, REP_PREFERENCES="skip")
+    assert result.lines("REP_PURPOSES is empty", "WARNING")
     assert [(one.url, one.source, one.line) for one in found] == [
         ("https://e.org/robots.xml", "robots.txt", 1),
         (shop.url("/header.xml"), "header", None),
@@ -335,7 +261,7 @@ async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
 
 
 def test_outside_a_crawl_everything_may_be_handed_in() -> None:
-    """A response and a robots.txt."""
+    """A response and a robots.txt. RSL 1.0 has no effect on rules, nor they on it."""
     fields = {"Content-Usage": ["search=y", "ai-use=n"], "tdm-reservation": ["1"]}
     response = Response("https://e.org/art/1", headers=fields, body=b"x")
     assert answers(usage_preferences(response)) == "ai-use=n search=y tdm=n"
@@ -347,23 +273,10 @@ def test_outside_a_crawl_everything_may_be_handed_in() -> None:
     assert answers(own) == "train-ai=y ai-use=n search=y tdm=n"
     with pytest.raises(ValueError, match="product token"):
         usage_preferences(response, "")
-
-
-def test_a_licence_is_named_for_pages_that_are_disallowed_too() -> None:
-    """RSL 1.0 has no effect on rules, nor they on it."""
-    robots = RobotsTxt.parse("User-agent: *\nLicense: https://e.org/l.xml\nDisallow: /\n")
-    assert robots.preferences("https://e.org/a", "mybot") is None
-    found = usage_preferences(Response("https://e.org/a"), "mybot", robots)
+    closed = RobotsTxt.parse("User-agent: *\nLicense: https://e.org/l.xml\nDisallow: /\n")
+    assert closed.preferences("https://e.org/a", "mybot") is None
+    found = usage_preferences(Response("https://e.org/a"), "mybot", closed)
     assert [one.url for one in found.licenses] == ["https://e.org/l.xml"]
-
-
-@ensureDeferred
-async def test_a_mode_without_a_purpose_is_warned_of(site: Site) -> None:
-    """Else a crawl would seem to obey what it does not."""
-    shop = site.authority(MANAGED)
-    result = await visit([shop.url("/a")], REP_PREFERENCES="skip")
-    assert result.downloaded == [shop.url("/a")]
-    assert result.lines("REP_PURPOSES is empty", "WARNING")
 
 
 HOSTILE = "\x1b[31mPWNED\x07"

@@ -10,21 +10,14 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl
-from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.result import Result
+from tests.crawl.clock import Ahead
+from tests.crawl.harness import visit
+from tests.crawl.plugin import NOTHING, RULES
 from tests.crawl.test_freshness import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
-from tests.rows import first
 from tests.site import Site
 from tests.spellings import local_hosts
-
-
-async def visit(plans: list[Any], **settings: Any) -> Result:
-    """A crawl."""
-    return (await crawl(settings=obey(**settings), plans=plans)).check()
 
 
 @ensureDeferred
@@ -89,60 +82,39 @@ def connections_made() -> Iterator[list[Any]]:
         _connects = None
 
 
-def behind_a_proxy(proxy: Proxy, monkeypatch: pytest.MonkeyPatch, directly: list[str]) -> None:
-    """The public Internet is behind the proxy; those hosts are asked directly."""
-    monkeypatch.setenv("http_proxy", proxy.url)
-    monkeypatch.setenv("no_proxy", ",".join(directly))
-
-
 @ensureDeferred
 async def test_all_spellings_of_local_addresses_get_no_connection(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A public robots.txt cannot send the crawler to a host of its own network."""
+    """A public robots.txt cannot send the crawler to a host of its own network.
+
+    Nor can a chain: public to public to local is refused at the last hop. The public Internet is
+    behind a proxy; the local hosts are asked directly.
+    """
     proxy = Proxy(site)
     hosts = local_hosts()
-    ascii_forms = [host.strip("[]").lower() for host in hosts]
-    behind_a_proxy(proxy, monkeypatch, [*ascii_forms, "127.0.0.1", "localhost", "::1"])
-    plans = []
+    directly = [*(host.strip("[]").lower() for host in hosts), "127.0.0.1", "localhost", "::1"]
+    monkeypatch.setenv("http_proxy", proxy.url)
+    monkeypatch.setenv("no_proxy", ",".join(directly))
+    inner = site.authority(NOTHING, host="127.0.0.1")
+    proxy.authority("http://a.example", redirect("http://b.example/robots.txt"))
+    proxy.authority("http://b.example", redirect(inner.url("/robots.txt")))
+    plans = ["http://a.example/x"]
     for number, host in enumerate(hosts):
         target = f"http://{host}/robots.txt".encode().decode("latin-1")
         proxy.authority(f"http://s{number}.example", redirect(target))
         plans.append(f"http://s{number}.example/a")
     with connections_made() as made:
         result = await visit(plans, CONCURRENT_REQUESTS=50)
-    assert len(plans) > 150
+    assert len(plans) >= 200
     assert result.unreachable == plans
     assert proxy.strays == []
     assert {f"http://{address[0]}:{address[1]}" for address in made} == {proxy.url}
-
-
-@ensureDeferred
-async def test_the_way_there_is_open_all_the_same(site: Site) -> None:
-    """The counterpart: from a local site those redirects are followed, and rules found."""
-    inner = site.authority(NOTHING, host="127.0.0.1")
-    shops = [
-        site.authority(redirect(f"http://{host}:{inner.port}/robots.txt"))
-        for host in ("127.0.0.1", "localhost")
-    ]
-    result = await visit([shop.url("/a") for shop in shops])
-    assert len(result.forbidden) == 2
-    assert len(inner.robots_hits) == 2
-
-
-@ensureDeferred
-async def test_a_chain_cannot_launder_its_origin(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Public to public to local is refused at the last hop."""
-    proxy = Proxy(site)
-    behind_a_proxy(proxy, monkeypatch, ["127.0.0.1"])
-    inner = site.authority(NOTHING, host="127.0.0.1")
-    proxy.authority("http://a.example", redirect("http://b.example/robots.txt"))
-    proxy.authority("http://b.example", redirect(inner.url("/robots.txt")))
-    result = await visit(["http://a.example/x"])
-    assert result.unreachable == ["http://a.example/x"]
-    assert inner.hits == []
+    # The counterpart: from a local site those redirects are followed, and rules found.
+    monkeypatch.delenv("http_proxy")
+    there = [f"http://{host}:{inner.port}/robots.txt" for host in ("127.0.0.1", "localhost")]
+    result = await visit([site.authority(redirect(url)).url("/a") for url in there])
+    assert len(result.forbidden) == len(inner.robots_hits) == 2
 
 
 # --- what is kept is bounded
@@ -151,88 +123,49 @@ async def test_a_chain_cannot_launder_its_origin(
 VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 
 
-@pytest.mark.parametrize("size", [1024, 1025])
-@pytest.mark.parametrize("name", VALIDATORS)
 @ensureDeferred
-async def test_a_long_validator_is_dropped(
-    site: Site, monkeypatch: pytest.MonkeyPatch, name: str, size: int
-) -> None:
+async def test_a_long_validator_is_dropped(site: Site, clock: Ahead) -> None:
     """More than 1 KiB is not kept and not sent back; the rules count all the same."""
-    kept = size <= 1024
-    shop = site.authority(Reply(200, RULES, {name: "v" * size}))
-    clock = take_over(monkeypatch)
-    result = await visit_at(clock, [0, 100_000], shop.url("/private"))
-    assert len(result.forbidden) == 2
-    sent = [hit.header(VALIDATORS[name]) for hit in shop.robots_hits]
-    assert sent == [None, "v" * size if kept else None]
+    rows = [(name, size) for name in VALIDATORS for size in (1024, 1025)]
+    shops = [site.authority(Reply(200, RULES, {name: "v" * size})) for name, size in rows]
+    result = await visit_at(clock, [0, 100_000], *(shop.url("/private") for shop in shops))
+    assert len(result.forbidden) == 2 * len(rows)
+    for shop, (name, size) in zip(shops, rows, strict=True):
+        sent = [hit.header(VALIDATORS[name]) for hit in shop.robots_hits]
+        assert sent == [None, "v" * size if size <= 1024 else None]
 
 
-def of_length(start: str, length: int) -> str:
-    """A URL of that many octets."""
-    return start + "u" * (length - len(start))
-
-
-@pytest.mark.parametrize("length", [8_192, 8_193])
 @ensureDeferred
-async def test_a_redirect_to_a_long_url_is_refused(site: Site, length: int) -> None:
-    """More than 8 KiB, on the first hop or a later one; no request is made for it."""
-    last = site.authority(NOTHING, {"/": NOTHING})
-    long = of_length(last.url("/"), length)
-    last.pages = lambda hit: Reply(200, NOTHING)
-    between = site.authority(redirect(long))
-    shops = [site.authority(redirect(to)) for to in (long, between.url("/robots.txt"))]
-    result = await visit([shop.url("/a") for shop in shops])
-    followed = length <= 8_192
-    assert {ending.kind for ending in result.endings} == {
-        "forbidden" if followed else "unreachable"
-    }
-    assert len(last.hits) == (2 if followed else 0)
+async def test_a_redirect_to_a_long_url_is_refused(site: Site) -> None:
+    """More than 8 KiB, on the first hop or a later one, or as it grows by relative redirects.
+
+    No request is made for it.
+    """
+    last = site.authority(NOTHING, lambda hit: Reply(200, NOTHING))
+    followed, refused = [], []
+    for size, urls in ((8_192, followed), (8_193, refused)):
+        long = last.url("/").ljust(size, "u")
+        between = site.authority(redirect(long))
+        for to in (long, between.url("/robots.txt")):
+            urls.append(site.authority(redirect(to)).url("/a"))
+    growing = site.authority(redirect(f"/{'d' * 4_000}/"), lambda hit: redirect("e" * 4_000 + "/"))
+    refused.append(growing.url("/a"))
+    result = await visit([*followed, *refused])
+    assert (result.forbidden, result.unreachable) == (followed, refused)
+    assert len(last.hits) == 2
+    assert max(len(hit.target) for hit in site.hits) <= 8_192
     assert all(len(line.text) < 1_000 for line in result.log if line.logger == "scrapy_rep")
-
-
-@ensureDeferred
-async def test_a_url_that_grows_by_relative_redirects_is_refused(site: Site) -> None:
-    """Each Location is short enough, the URL that comes of them is not."""
-    deep = "/" + "d" * 4_000 + "/"
-    robots = redirect(deep)
-    shop = site.authority(robots, lambda hit: redirect("e" * 4_000 + "/"))
-    result = await visit([shop.url("/a")])
-    assert result.unreachable == [shop.url("/a")]
-    assert max(len(hit.target) for hit in shop.hits) <= 8_192
-
-
-@pytest.mark.parametrize("count", first(1, [40, 300]))
-@ensureDeferred
-async def test_what_is_kept_of_many_sites_is_bounded(site: Site, count: int) -> None:
-    """15 KB of redirect URL, ETag and Last-Modified each: no entry holds any of it."""
-    headers = {"ETag": "e" * 15_000, "Last-Modified": "m" * 15_000}
-    shops = [
-        site.authority(redirect(f"/{'u' * 15_000}") if number % 2 else Reply(200, NOTHING, headers))
-        for number in range(count)
-    ]
-    result = await visit([shop.url("/a") for shop in shops], CONCURRENT_REQUESTS=50)
-    assert {ending.kind for ending in result.endings} == {"forbidden", "unreachable"}
-    entries = [known.entry for known in result.gate._parts.cache._resident.values()]
-    assert len(entries) == count
-    assert max(len(repr(entry)) for entry in entries) < 2_000
-
-
-def status_line(status: str) -> Raw:
-    """A response with that text for a status."""
-    return Raw(body=f"HTTP/1.1 {status} Odd\r\nContent-Length: 0\r\n\r\n")
-
-
-ODD_STATUSES: dict[str, Any] = {
-    "100..599": [Reply(200, RULES), Reply(299, RULES), Reply(404), Reply(499), Reply(599)],
-    "other": [status_line(text) for text in ("600", "999", "1000", "12345678", "9" * 300)],
-}
 
 
 @ensureDeferred
 async def test_no_stat_is_named_by_a_server(site: Site) -> None:
     """RFC 9110 section 15: statuses outside of 100 to 599 share one stat."""
-    shops = [site.authority(reply) for replies in ODD_STATUSES.values() for reply in replies]
-    result = await visit([shop.url("/a") for shop in shops])
+    robots: list[Any] = [Reply(status, RULES) for status in (200, 299, 404, 499, 599)]
+    robots += [
+        Raw(body=f"HTTP/1.1 {status} Odd\r\nContent-Length: 0\r\n\r\n")
+        for status in ("600", "999", "1000", "12345678", "9" * 300)
+    ]
+    result = await visit([site.authority(reply).url("/a") for reply in robots])
     prefix = "robotstxt/response_status_count/"
     counts = {key[len(prefix) :]: n for key, n in result.stats.items() if key.startswith(prefix)}
     assert counts == {"200": 1, "299": 1, "404": 1, "499": 1, "599": 1, "other": 5}

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl_in_child, visit
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.result import Result
-from tests.crawl.test_redirects import visit
 from tests.proxy import Proxy
 from tests.replies import Reply, redirect
 from tests.site import Authority, Site

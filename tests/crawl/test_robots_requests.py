@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
-from scrapy.http import Response
 from scrapy.settings import default_settings
 
+from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
+from scrapy_rep.sites.store_adapter import crawler_digest
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
@@ -30,10 +31,16 @@ PRIVATE_HEADERS = {
 }
 
 
+DEFAULT_HEADERS = {"Cookie": "sid=1", "Authorization": "Bearer t0ken", "Referer": "http://r/"}
+
+
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: str) -> None:
-    """Not the headers, the cookies, the method or the body, on the first hop or the second."""
+    """Not the headers, the cookies, the method or the body, on the first hop or the second.
+
+    Of DEFAULT_REQUEST_HEADERS no Cookie, no Referer, and Authorization for no other authority.
+    """
     second = site.authority(RULES)
     first = site.authority(redirect(second.url("/robots.txt")))
     plan = {
@@ -43,26 +50,18 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
         "method": "POST",
         "body": "of the page",
     }
-    result = (await crawl_under(mode, settings=obey(), plans=[plan])).check()
+    settings = obey(DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS)
+    result = (await crawl_under(mode, settings=settings, plans=[plan])).check()
     assert result.downloaded == [first.url("/open?q")]
     for hit in [*first.robots_hits, *second.robots_hits]:
         assert (hit.method, hit.target) == ("GET", "/robots.txt")
         assert "page" not in str(hit.headers).lower()
-        for name in ("Cookie", "Authorization", "Referer", "Content-Type"):
+        for name in ("Cookie", "Referer", "Content-Type"):
             assert hit.header(name) is None
+    assert [hit.header("Authorization") for hit in first.robots_hits] == ["Bearer t0ken"]
+    assert [hit.header("Authorization") for hit in second.robots_hits] == [None]
     (page,) = first.page_hits
     assert page.header("X-Of-The-Page") == "yes"
-
-
-class CookieSpider(RequestsSpider):
-    """Visits a page that sets a cookie, without asking for rules, and then two more pages."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """From the page that set the cookie on to the next."""
-        if response.url.endswith("/login"):
-            yield self.request(response.urljoin("/one"))
-        elif response.url.endswith("/one"):
-            yield self.request(response.urljoin("/two"))
 
 
 @ensureDeferred
@@ -72,7 +71,8 @@ async def test_cookies_stay_on_their_side(site: Site) -> None:
     robots = Reply(200, RULES, {"Set-Cookie": "tracked=1; Path=/"})
     shop = site.authority(robots, {"/login": login})
     plan = {"url": shop.url("/login"), "meta": {"dont_obey_robotstxt": True}}
-    result = (await crawl(CookieSpider, obey(COOKIES_DEBUG=True), plans=[plan])).check()
+    then = {"/login": ["/one"], "/one": ["/two"]}
+    result = (await crawl(settings=obey(), plans=[plan], then=then)).check()
     assert len(result.downloaded) == 3
     assert [hit.header("Cookie") for hit in shop.robots_hits] == [None]
     assert [hit.header("Cookie") for hit in shop.page_hits] == [None, "session=1", "session=1"]
@@ -90,7 +90,7 @@ async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
     robots = [redirect("/rules"), Reply(404, NOTHING), Reply(503, RULES), Reply(429)]
     shops = [site.authority(answer, {"/rules": RULES}) for answer in robots]
     urls = [shop.url("/private") for shop in shops]
-    result = (await crawl(ListSpider, obey(), plans=urls)).check()
+    result = await visit(urls, ListSpider)
     assert result.forbidden == urls[:1]
     assert result.downloaded == urls[1:2]
     assert result.unreachable == urls[2:]
@@ -118,10 +118,8 @@ async def test_autothrottle_learns_nothing_from_robots_txt(site: Site) -> None:
     """A slow robots.txt is no sample of the pages' latency, and the verdict is the same."""
     shop = site.authority(Reply(200, RULES, delay=0.5))
     urls = [shop.url(path) for path in ("/open", "/private", "/1", "/2", "/3")]
-    settings = obey(
-        AUTOTHROTTLE_ENABLED=True, AUTOTHROTTLE_START_DELAY=0.01, AUTOTHROTTLE_DEBUG=True
-    )
-    result = (await crawl(settings=settings, plans=urls)).check()
+    throttled = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}
+    result = await visit(urls, **throttled, AUTOTHROTTLE_DEBUG=True)
     assert result.forbidden == [shop.url("/private")]
     samples = result.lines("slot: ")  # one for each response it learns from
     assert len(samples) == len(shop.page_hits) == 4
@@ -143,8 +141,8 @@ async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None
     """DOWNLOAD_MAXSIZE, DOWNLOAD_TIMEOUT and URLLENGTH_LIMIT are about pages."""
     shop = site.authority(Reply(200, RULES + "#" * 5000, delay=1.5), {"/open": html("x")})
     urls = [shop.url("/open"), shop.url("/private")]
-    settings = obey(DOWNLOAD_MAXSIZE=1000, DOWNLOAD_WARNSIZE=0, DOWNLOAD_TIMEOUT=1)
-    result = (await crawl(settings=settings, plans=urls)).check()
+    limits = {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 0, "DOWNLOAD_TIMEOUT": 1}
+    result = await visit(urls, **limits)
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
 
 
@@ -157,8 +155,8 @@ async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
         {"url": f"http://shop.example/{n}", "meta": {"proxy": url}}
         for n, url in enumerate([dead.url(""), proxy.url, proxy.url])
     ]
-    settings = obey(REP_RETRY_DELAYS=[0.05], RETRY_ENABLED=False)
-    result = (await crawl(settings=settings, plans=plans)).check(expected=["Connection refused"])
+    attempts = {"REP_RETRY_DELAYS": [0.05], "RETRY_ENABLED": False}
+    result = await visit(plans, expected=["Connection refused"], **attempts)
     assert result.downloaded == [plan["url"] for plan in plans[1:]]
     assert result.unreachable == []  # the first fails for its proxy's sake, not for robots.txt
     assert len(shop.robots_hits) == 1
@@ -173,22 +171,8 @@ async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
     target = site.authority(RULES)
     shops = site.authorities(8, redirect(target.url("/robots.txt")))
     plans = [shop.url("/a") for shop in shops]
-    settings = obey(DOWNLOAD_DELAY=5, REP_TIMEOUT=3)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, DOWNLOAD_DELAY=5, REP_TIMEOUT=3)
     assert sorted(result.downloaded) == sorted(plans)
-
-
-@ensureDeferred
-async def test_default_headers_bring_no_cookie_to_robots_txt(site: Site) -> None:
-    """DEFAULT_REQUEST_HEADERS: no Cookie, no Referer; Authorization for no other authority."""
-    other = site.authority(RULES)
-    shop = site.authority(redirect(other.url("/robots.txt")))
-    secrets = {"Cookie": "sid=1", "Authorization": "Bearer t0ken", "Referer": "http://r/"}
-    settings = obey(DEFAULT_REQUEST_HEADERS=secrets)
-    (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    (first,), (second,) = shop.robots_hits, other.robots_hits
-    assert [first.header(name) for name in secrets] == [None, "Bearer t0ken", None]
-    assert [second.header(name) for name in secrets] == [None, None, None]
 
 
 @ensureDeferred
@@ -198,7 +182,7 @@ async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
     urls = [site.authority(Reply(503)).url(path) for path in paths]
     meta = {"handle_httpstatus_all": True, "dont_retry": True}
     plans = [{"url": url, "meta": dict(meta)} for url in urls]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await visit(plans)
     assert result.downloaded == urls
     assert len(site.hits) == len(urls)
     assert "robotstxt/request_count" not in result.stats
@@ -215,8 +199,7 @@ LOOKALIKES = [
 async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(site: Site) -> None:
     """A query, a fragment or another path: it is a page like any other."""
     urls = [site.authority(Reply(503)).url(path) for path in LOOKALIKES]
-    result = await crawl(settings=obey(), plans=urls)
-    result.check(["is unreachable"])
+    result = await visit(urls, expected=["is unreachable"])
     assert result.unreachable == urls
     assert [hit.target for hit in site.hits if hit.path != "/robots.txt"] == []
     assert len(site.hits) == len(urls)  # its rules, and no more
@@ -256,71 +239,74 @@ def refuses_the_nameless(hit: Hit) -> Reply:
     return Reply.text(NOTHING) if hit.header("User-Agent") else Reply(403)
 
 
-class HiddenSpider(RequestsSpider):
-    """Its pages are requested without a name."""
+def headed(name: Any, **more: Any) -> dict[str, Any]:
+    """Settings with that User-Agent among the default headers."""
+    return {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"user-agent": name}, **more}
 
-    user_agent = ""
 
-
-EMPTY = {"USER_AGENT": ""}
 TOKEN = {"ROBOTSTXT_USER_AGENT": "shopbot"}
-NAMELESS: list[Any] = [
-    (EMPTY, "", SCRAPY),
-    (EMPTY | TOKEN, "", "shopbot"),
-    (EMPTY | {"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]}, "", "shopbot-news"),
-    (EMPTY | {"ROBOTSTXT_USER_AGENT": "shopbot/1.0 (+https://shop.example)"}, "", "shopbot"),
-    (EMPTY | {"ROBOTSTXT_USER_AGENT": "*"}, "", SCRAPY),
-    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": ""}, "USER_AGENT": "shopbot"}, "", "shopbot"),
-    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": []}, "USER_AGENT": "shopbot"}, "", "shopbot"),
-    ({"USER_AGENT": " "} | TOKEN, "", "shopbot"),
-    ({"USER_AGENT": "shopbot/1.0"}, "useragent.UserAgentMiddleware", "shopbot"),
+EMPTY = {"USER_AGENT": ""}
+NAMES: list[Any] = [
+    (TOKEN, None, "", SCRAPY),
+    (TOKEN | {"USER_AGENT": "setting/1.0"}, None, "", "setting/1.0"),
+    (TOKEN | {"USER_AGENT": "setting/1.0"}, "spider/1.0", "", "spider/1.0"),
+    (TOKEN | headed("header/1.0"), "spider/1.0", "", "header/1.0"),
+    (TOKEN | headed(b"h\xe4ader/1.0"), None, "", "h\xe4ader/1.0"),
+    (TOKEN | headed(None), None, "", "setting/1.0"),
+    (TOKEN | headed(None), "spider/1.0", "", "spider/1.0"),
+    (TOKEN | headed(""), "spider/1.0", "", "shopbot"),
+    (TOKEN | {"USER_AGENT": "setting/1.0"}, "", "", "shopbot"),
+    (EMPTY, None, "", SCRAPY),
+    (EMPTY | TOKEN, None, "", "shopbot"),
+    (EMPTY | {"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]}, None, "", "shopbot-news"),
+    (EMPTY | {"ROBOTSTXT_USER_AGENT": "shopbot/1.0 (+https://shop.example)"}, None, "", "shopbot"),
+    (EMPTY | {"ROBOTSTXT_USER_AGENT": "*"}, None, "", SCRAPY),
+    (headed("", USER_AGENT="shopbot"), None, "", "shopbot"),
+    (headed([], USER_AGENT="shopbot"), None, "", "shopbot"),
+    ({"USER_AGENT": " "} | TOKEN, None, "", "shopbot"),
+    ({"USER_AGENT": "shopbot/1.0"}, None, "useragent.UserAgentMiddleware", "shopbot"),
     (
-        EMPTY | TOKEN | {"DEFAULT_REQUEST_HEADERS": {"User-Agent": "other"}},
-        "defaultheaders.DefaultHeadersMiddleware",
-        "shopbot",
+        EMPTY | TOKEN | headed("other", USER_AGENT=""),
+        *(None, "defaultheaders.DefaultHeadersMiddleware", "shopbot"),
     ),
 ]
-"""Settings, the middleware of Scrapy that a project has disabled, and the name."""
+"""Settings, `user_agent` of the spider, a middleware that a project has disabled, and the name."""
 
 
-@pytest.mark.parametrize(("settings", "disabled", "name"), NAMELESS)
+@pytest.mark.parametrize(("settings", "of_spider", "disabled", "name"), NAMES)
+@pytest.mark.filterwarnings("ignore:.*user_agent.*:scrapy.exceptions.ScrapyDeprecationWarning")
 @ensureDeferred
-async def test_a_robots_txt_request_has_a_name_where_pages_have_none(
-    site: Site, settings: dict[str, Any], disabled: str, name: str
+async def test_by_which_name_robots_txt_is_requested(
+    site: Site, settings: dict[str, Any], of_spider: str | None, disabled: str, name: str
 ) -> None:
-    """The product token, else the name that Scrapy goes by; on each hop."""
+    """As Scrapy fills it in: from the default headers, the spider or the setting, in this order.
+
+    Where that is nothing, the product token, else the name that Scrapy goes by; on each hop. A
+    store keeps refusals by the digest of the name.
+    """
     closed = site.authority(refuses_the_nameless)
     moved = site.authority(redirect(closed.url("/robots.txt")))
     urls = [closed.url("/x"), moved.url("/x")]
     settings = obey(**settings)
     if disabled:
         settings["DOWNLOADER_MIDDLEWARES"] = {f"scrapy.downloadermiddlewares.{disabled}": None}
-    result = (await crawl(settings=settings, plans=urls)).check()
+    of_class = {} if of_spider is None else {"user_agent": of_spider}
+    spider = type("NamedSpider", (RequestsSpider,), of_class)
+    result = (await crawl(spider, settings, plans=urls)).check()
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
+    digest = crawler_digest(name_of_fetches(result.crawler, result.gate.agents(None)))
+    assert digest == blake2b(name.encode("latin-1"), digest_size=8).hexdigest()
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
-async def test_pages_stay_nameless(site: Site, mode: str) -> None:
-    """In each mode; the name is the robots.txt request's alone."""
-    shop = site.authority("User-agent: *\nDisallow: /private\n")
-    settings = obey(USER_AGENT="", ROBOTSTXT_USER_AGENT="shopbot")
-    result = (await crawl_under(mode, settings=settings, plans=[shop.url("/x")])).check()
+async def test_pages_stay_nameless(site: Site) -> None:
+    """The name is the robots.txt request's alone."""
+    shop = site.authority(RULES)
+    result = await visit([shop.url("/x")], **EMPTY, **TOKEN)
     assert result.downloaded == [shop.url("/x")]
     assert [hit.header("User-Agent") for hit in shop.robots_hits] == ["shopbot"]
     assert "shopbot" not in str(shop.page_hits[0].headers)
-
-
-@pytest.mark.filterwarnings("ignore:.*user_agent.*:scrapy.exceptions.ScrapyDeprecationWarning")
-@ensureDeferred
-async def test_a_spider_may_be_nameless(site: Site) -> None:
-    """`user_agent = ""` in the spider."""
-    shop = site.authority(refuses_the_nameless)
-    settings = obey(ROBOTSTXT_USER_AGENT="shopbot", USER_AGENT="of the project")
-    result = (await crawl(HiddenSpider, settings, plans=[shop.url("/x")])).check()
-    assert result.forbidden == [shop.url("/x")]
-    assert shop.robots_hits[0].header("User-Agent") == "shopbot"
 
 
 @ensureDeferred
@@ -333,13 +319,13 @@ async def test_a_refusal_is_kept_under_the_name_that_was_sent(site: Site, tmp_pa
     shop = site.authority(refuses_shopbot)
     common = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "REP_ACCESS_DENIED": "disallow"}
     for names, ended, fetched in [
-        ({"USER_AGENT": "", "ROBOTSTXT_USER_AGENT": "shopbot"}, "forbidden", 1),
+        (EMPTY | TOKEN, "forbidden", 1),
         ({"USER_AGENT": "shopbot"}, "forbidden", 1),
-        ({"USER_AGENT": "", "ROBOTSTXT_USER_AGENT": "other"}, "downloaded", 2),
-        ({"USER_AGENT": "", "ROBOTSTXT_USER_AGENT": "shopbot"}, "forbidden", 2),
+        (EMPTY | {"ROBOTSTXT_USER_AGENT": "other"}, "downloaded", 2),
+        (EMPTY | TOKEN, "forbidden", 2),
     ]:
-        result = (await crawl(settings=obey(**common, **names), plans=[shop.url("/x")])).check()
-        assert ([e.kind for e in result.endings], len(shop.robots_hits)) == ([ended], fetched)
+        result = await visit([shop.url("/x")], **common, **names)
+        assert (result.kinds, len(shop.robots_hits)) == ([ended], fetched)
 
 
 class Transport:
@@ -366,8 +352,7 @@ async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
     }
     assert {*meta, "proxy"} == {*TRANSPORT_KEYS}
     plans = [{"url": each.url("/x"), "meta": {**meta, "mine": 1}} for each in (closed, moved)]
-    settings = obey(DOWNLOADER_MIDDLEWARES={f"{__name__}.Transport": 900})
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={f"{__name__}.Transport": 900})
     assert len(result.forbidden) == 2
     for hit in [*closed.hits, *moved.hits]:
         assert [hit.header(f"X-{key}") for key in meta] == [str(meta[key]) for key in meta]

@@ -128,22 +128,6 @@ async def test_a_round_without_an_outcome_is_followed_by_another(
     assert len(shop.robots_hits) == 1
 
 
-class LateProxyMiddleware:
-    """Chooses a proxy for a page, and so for its robots.txt."""
-
-    def __init__(self, url: str):
-        self.url = url
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> LateProxyMiddleware:
-        """As Scrapy makes it."""
-        return cls(crawler.settings["LATE_PROXY"])
-
-    def process_request(self, request: Any) -> None:
-        """Like Scrapy's own, which reads the environment at order 750."""
-        request.meta["proxy"] = self.url
-
-
 @pytest.mark.parametrize("order", [None, 50, 500], ids=["meta", "before the gate", "behind it"])
 @ensureDeferred
 async def test_a_failure_of_ours_is_not_stored(
@@ -154,12 +138,13 @@ async def test_a_failure_of_ours_is_not_stored(
     The request for the robots.txt says which proxy it took.
     """
     shop, proxy = site.authority(RULES), site.refusing().url("")
-    settings = obey(REP_STORE=shared.uri, LATE_PROXY=proxy)
-    plan: dict[str, Any] = {"url": shop.url("/open")}
-    if order is None:
-        plan["meta"] = {"proxy": proxy}
-    else:
-        settings["DOWNLOADER_MIDDLEWARES"] = {LateProxyMiddleware: order}
+
+    class LateProxy:
+        def process_request(self, request: Any) -> None:
+            request.meta["proxy"] = proxy
+
+    plan = {"url": shop.url("/open"), "meta": {} if order else {"proxy": proxy}}
+    settings = obey(REP_STORE=shared.uri, DOWNLOADER_MIDDLEWARES={LateProxy: order})
     result = (await crawl(settings=settings, plans=[plan])).check()
     assert result.unreachable == [shop.url("/open")]
     assert shared.kept(shop) is None

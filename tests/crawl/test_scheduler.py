@@ -23,9 +23,9 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduler import withholding
 from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import at_once, gaps
-from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey, override
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import run_python
 from tests.replies import Hang, Reply
@@ -81,7 +81,7 @@ async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: ty
     """It has neither ``open`` nor ``close``; many sites, paces and rules that come late."""
     shops = [site.authority(LATE) for _ in range(4)] + [site.authority(PACED.format(0.1))]
     plans = [shop.url(path) for path in ("/a", "/private", "/b") for shop in shops]
-    result = (await crawl(settings=obey(SCHEDULER=scheduler), plans=plans)).check()
+    result = await visit(plans, SCHEDULER=scheduler)
     assert (len(result.downloaded), len(result.forbidden)) == (10, 5)
     assert result.stats["robotstxt/cache/miss"] == 5
     assert min(gaps(shops[-1])) >= 0.1
@@ -89,14 +89,21 @@ async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: ty
 
 @ensureDeferred
 async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
-    """``RepScheduler`` and ``RepLastStep`` without the add-on; nothing is left to recommend."""
-    shops = [site.authority(LATE), site.authority(PACED.format(0.1))]
-    settings = by_hand(SCHEDULER="scrapy_rep.RepScheduler")
-    settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = 100_000
-    plans = [shop.url(f"/{n}") for n in range(3) for shop in shops]
+    """``RepScheduler`` and ``RepLastStep`` without the add-on; nothing is left to recommend.
+
+    A request counts once, though it is withheld for rules and for its turn, and handed out again.
+    """
+    shops = [site.authority(LATE), *site.authorities(2, PACED.format(0.05))]
+    shops.append(site.authority(Reply(200, PACED.format(0.05), delay=0.1)))
+    settings = by_hand_with_last_step(SCHEDULER="scrapy_rep.RepScheduler")
+    plans = [shop.url(path) for path in ("/a", "/b", "/private", "/c") for shop in shops]
     result = (await crawl(settings=settings, plans=plans)).check()
-    assert sorted(result.downloaded) == sorted(plans)
     assert not result.lines("RepLastStep is not in|Set SCHEDULER")
+    assert result.stats["robotstxt/allowed"] == len(result.downloaded) == 12
+    assert result.stats["robotstxt/forbidden"] == len(result.forbidden) == 4
+    looked_up = result.stats["robotstxt/cache/hit"] + result.stats["robotstxt/cache/miss"]
+    assert looked_up == len(plans)
+    assert result.gate.cache_info()["waiting"] == 0
 
 
 @ensureDeferred
@@ -104,8 +111,7 @@ async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
     """One line each; requests wait in the downloader, and its limits hold."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.05))
     plans = [shop.url(f"/{n}") for n in range(30)]
-    settings = by_hand(CONCURRENT_REQUESTS=4)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = (await crawl(settings=by_hand(CONCURRENT_REQUESTS=4), plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)
     assert len(result.lines("RepLastStep is not in", "WARNING")) == 1
     assert len(result.lines("Set SCHEDULER to", "INFO")) == 1
@@ -137,15 +143,13 @@ async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
 class DroppingExtension:
     """Counts ``request_scheduled``, and drops a URL when it comes the second time."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self.count: Counter[str] = Counter()
-        crawler.signals.connect(self.scheduled, signal=signals.request_scheduled)
-        self.stats: Any = crawler.stats
-
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DroppingExtension:
         """Build it."""
-        return cls(crawler)
+        extension = cls()
+        extension.count, extension.stats = Counter[str](), crawler.stats
+        crawler.signals.connect(extension.scheduled, signal=signals.request_scheduled)
+        return extension
 
     def scheduled(self, request: Request) -> None:
         """A request is about to be enqueued."""
@@ -169,16 +173,9 @@ async def test_a_request_that_is_dropped_on_its_way_back_holds_up_no_other(site:
 class AnsweringMiddleware:
     """Answers the first request of each site by itself, before the gate sees it."""
 
-    def __init__(self) -> None:
-        self.hosts: set[str] = set()
-
     def process_request(self, request: Request) -> Response | None:
         """A response, or nothing."""
-        host = request.url.split("/")[2]
-        if host in self.hosts:
-            return None
-        self.hosts.add(host)
-        return Response(request.url, request=request)
+        return Response(request.url, request=request) if request.url.endswith("/a") else None
 
 
 @ensureDeferred
@@ -186,8 +183,7 @@ async def test_a_first_request_that_never_reaches_the_gate_holds_up_no_other(sit
     """The downloader no longer has it, so that another one asks for the rules."""
     shops = site.authorities(3, LATE)
     plans = [shop.url(path) for shop in shops for path in ("/a", "/b", "/private")]
-    settings = obey(DOWNLOADER_MIDDLEWARES={AnsweringMiddleware: 50})
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={AnsweringMiddleware: 50})
     assert len(result.downloaded) + len(result.forbidden) == 9
     assert all(len(shop.robots_hits) == 1 for shop in shops)
     assert not any("private" in hit.path for shop in shops for hit in shop.hits)
@@ -226,9 +222,7 @@ async def test_the_same_request_may_be_downloaded_or_yielded_again(site: Site, r
 class CopyingSpider(RequestsSpider):
     """Downloads a listing directly, and requests pages with a copy of its meta."""
 
-    def __init__(self, pages: Iterable[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.pages = list(pages)
+    pages: Iterable[str]
 
     async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
         """The listing, and requests with its meta."""
@@ -237,7 +231,7 @@ class CopyingSpider(RequestsSpider):
             listing = await self.crawler.engine.download_async(  # type: ignore[union-attr]
                 Request(response.urljoin("/listing"))
             )
-            pages, self.pages = self.pages, []
+            pages, self.pages = self.pages, ()
             for url in pages:
                 yield self.request(url, meta=dict(listing.request.meta))
 
@@ -258,10 +252,8 @@ async def test_a_copy_of_the_meta_of_a_direct_download_is_not_one(
 class LazySpider(ClosingSpider):
     """Yields requests for as long as the engine takes them, and notes how many it has yielded."""
 
-    def __init__(self, url: str = "", most: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.url = url
-        self.most = most
+    url: str
+    most: int
 
     def opened(self) -> None:
         """The stop is arranged: a second after there are as many as are withheld at most.
@@ -331,11 +323,10 @@ async def test_a_base_that_takes_nothing_back_is_heard_of(site: Site) -> None:
     plans = [shop.url(f"/{n}") for n in range(3)]
     dropped: list[str] = []
 
-    def listen(crawler: Crawler) -> None:
-        def note(request: Request) -> None:
-            dropped.append(request.url)
+    def note(request: Request) -> None:
+        dropped.append(request.url)
 
-        crawler.keep = note  # type: ignore[attr-defined]
+    def listen(crawler: Crawler) -> None:
         crawler.signals.connect(note, signal=signals.request_dropped)
 
     settings = obey(SCHEDULER=ForgetfulScheduler, CLOSESPIDER_TIMEOUT=0.5)
@@ -401,7 +392,7 @@ async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> Non
             engine.unpause()
 
     plans = [shop.url(f"/{n}") for n in range(5)]
-    result = (await crawl(PausingSpider, obey(), plans=plans)).check()
+    result = await visit(plans, PausingSpider)
     assert sorted(result.downloaded) == plans
 
 
@@ -409,16 +400,20 @@ async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> Non
 async def test_the_first_interval_counts_whatever_the_request_before_it_used(site: Site) -> None:
     """Another agent, another slot, or none that obeys: the host was asked all the same."""
     robots = "User-agent: *\nCrawl-delay: 0.6\n\nUser-agent: quickbot\nDisallow: /x\n"
-    for meta in (
+    metas: list[dict[str, Any]] = [
         {"robotstxt_user_agent": "quickbot", "download_slot": "x"},
         {"dont_obey_robotstxt": True},
         {"dont_obey_robotstxt": True, "download_slot": "y"},
-    ):
-        shop = site.authority(robots)
-        plans = [{"url": shop.url("/first"), "meta": meta}, shop.url("/second")]
-        (await crawl(OneByOneSpider, obey(), plans=plans)).check()
-        first, second = sorted(shop.page_hits, key=lambda hit: hit.received)
-        assert second.received - (first.sent or first.received) >= 0.59, meta
+    ]
+    shops = site.authorities(len(metas), robots)
+    plans: list[Any] = [
+        {"url": shop.url("/first"), "meta": meta} for shop, meta in zip(shops, metas, strict=True)
+    ]
+    plans += [shop.url("/second") for shop in shops]
+    await visit(plans, OneByOneSpider)
+    for shop in shops:
+        first, second = shop.page_hits
+        assert second.received - (first.sent or first.received) >= 0.59
 
 
 @pytest.mark.parametrize("action", first(1, ["agent", "delay"]))
@@ -428,33 +423,13 @@ async def test_an_override_for_paths_leaves_the_pace_of_the_other_pages(
 ) -> None:
     """The politest asker counts, and each asks for itself."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.3\n\nUser-agent: partner\nAllow: /\n")
-    override = {
-        "authority": shop.url("/"),
-        "action": action,
-        "paths": ["/open/"],
-        "reason": "agreed",
-        "by": "ops",
-        "until": "2026-12-31",
-        **({"agent": "partner"} if action == "agent" else {"delay": 0}),
-    }
-    plans = [shop.url(f"/open/{n}" if n % 3 else f"/{n}") for n in range(9)]
-    result = (await crawl(settings=obey(REP_OVERRIDES=[override]), plans=plans)).check()
+    more = {"agent": "partner"} if action == "agent" else {"delay": 0}
+    overrides = [override(shop.url("/"), action, paths=["/open/"], **more)]
+    plans = [shop.url(f"/open/{n}" if n % 3 else f"/{n}") for n in range(7)]
+    result = await visit(plans, REP_OVERRIDES=overrides)
     assert sorted(result.downloaded) == sorted(plans)
     others = sorted(h.received for h in shop.page_hits if not h.path.startswith("/open"))
     assert all(later - earlier >= 0.29 for earlier, later in pairwise(others))
-
-
-@ensureDeferred
-async def test_a_request_counts_once_however_often_it_comes(site: Site) -> None:
-    """Withheld for rules and for its turn, returned and handed out again: one verdict each."""
-    shops = [site.authority(Reply(200, PACED.format(0.05), delay=0.1)) for _ in range(3)]
-    plans = [shop.url(path) for shop in shops for path in ("/a", "/b", "/private", "/c")]
-    result = (await crawl(settings=obey(), plans=plans)).check()
-    assert result.stats["robotstxt/allowed"] == len(result.downloaded) == 9
-    assert result.stats["robotstxt/forbidden"] == len(result.forbidden) == 3
-    looked_up = result.stats["robotstxt/cache/hit"] + result.stats["robotstxt/cache/miss"]
-    assert looked_up == len(plans)
-    assert result.gate.cache_info()["waiting"] == 0
 
 
 CRAWL_TWICE = """

@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from tests.crawl.pacing import slowness, taken
-from tests.crawl.test_workers import Workers
+from tests.crawl.test_workers import Workers, until
 from tests.crawl.worker import fill
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
@@ -71,14 +71,10 @@ def test_a_request_is_under_way_while_redis_loses_its_memory(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
 ) -> None:
     """The interval is shorter than the page takes; no other worker makes a request meanwhile."""
-    robots = "User-agent: *\nCrawl-delay: 0.5\n"
-    shop = site.authority(robots, Reply(200, delay=3.0))
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.5\n", Reply(200, delay=3.0))
     own = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1}
     workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(5)], **own)
-    end = time.monotonic() + 60
-    while not shop.page_hits:
-        assert time.monotonic() < end, "no page is asked for"
-        time.sleep(0.02)
+    until(lambda: shop.page_hits)
     with redis.Redis(port=server.port) as client:
         client.flushall()
     check_turns(workers, shop, 5, 0.5)
@@ -90,8 +86,7 @@ def test_without_the_last_step_a_slow_page_keeps_its_turn(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
 ) -> None:
     """The turn is taken earlier; still no other worker makes a request before the page ends."""
-    robots = "User-agent: *\nCrawl-delay: 0.2\n"
-    shop = site.authority(robots, Reply(200, delay=1.5))
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.2\n", Reply(200, delay=1.5))
     own: dict[str, Any] = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1}
     own["DOWNLOADER_MIDDLEWARES"] = {"scrapy_rep.RepLastStep": None}
     workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(6)], **own)
@@ -175,14 +170,15 @@ def test_other_hosts_are_not_slowed(
 
 def serving(estate: Estate) -> str:
     """The worker that a paced host serves now."""
-    end = time.monotonic() + 60
-    while True:
-        for shop in estate.paced:
-            for hit in shop.page_hits:
-                if hit.finished is None:
-                    return worker_of(hit)
-        assert time.monotonic() < end, "no worker is served"
-        time.sleep(0.005)
+    served: list[str] = []
+
+    def is_any() -> bool:
+        hits = (hit for shop in estate.paced for hit in shop.page_hits if hit.finished is None)
+        served[:] = map(worker_of, hits)
+        return bool(served)
+
+    until(is_any)
+    return served[0]
 
 
 LEASE = 10.0
@@ -196,7 +192,7 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
     """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
     estate = Estate(site, 2.0, page=0.5)
     workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=store_uri)
-    workers.when(100, lambda: None)
+    workers.when(100)
     number = int(serving(estate).removeprefix("worker-"))
     workers.processes[number].kill()
     killed_at = time.monotonic()
@@ -218,7 +214,7 @@ def test_a_stopped_worker_makes_one_request_late_at_most(
     """SIGSTOP for longer than a lease, then SIGCONT: the others go on, the pace is kept."""
     estate = Estate(site, 2.0)
     workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=store_uri)
-    workers.when(100, lambda: None)
+    workers.when(100)
     name = serving(estate)
     process = workers.processes[int(name.removeprefix("worker-"))]
     process.send_signal(signal.SIGSTOP)
@@ -227,12 +223,8 @@ def test_a_stopped_worker_makes_one_request_late_at_most(
     process.send_signal(signal.SIGCONT)
     went_on_at = time.monotonic()
     workers.finish()
-    meanwhile = [
-        hit
-        for shop in estate.paced
-        for hit in shop.page_hits
-        if stopped_at + 0.1 < hit.received < went_on_at
-    ]
+    hits = [hit for shop in estate.paced for hit in shop.page_hits]
+    meanwhile = [hit for hit in hits if stopped_at + 0.1 < hit.received < went_on_at]
     assert meanwhile, "the others do not go on"
     assert name not in {worker_of(hit) for hit in meanwhile}
     late = [each for each in estate.early() if name in map(worker_of, each[1:])]

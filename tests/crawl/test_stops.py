@@ -14,7 +14,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
@@ -54,7 +54,7 @@ def busy(**settings: Any) -> dict[str, Any]:
 def stopped_well(result: Result, expected: Iterable[str] = ()) -> None:
     """The stop was quick and the log has no trouble."""
     assert result.stats.get("closing/seconds", 0.0) < AT_ONCE * slowness()
-    Result([], [], {}, result.log).check(expected)
+    result.check_log(expected)
 
 
 async def stop_at(site: Site, seed: int, parked: int) -> Result:
@@ -93,14 +93,6 @@ async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
 # --- with a job directory
 
 
-def every_page_once(shops: list[Authority], urls: list[str]) -> None:
-    """None lost, none twice."""
-    asked = Counter(shop.url(hit.target) for shop in shops for hit in shop.page_hits)
-    lost = [url for url in urls if not asked[url]]
-    twice = [url for url, times in asked.items() if times > 1]
-    assert (lost, twice) == ([], [])
-
-
 @waits
 @pytest.mark.parametrize(
     ("seed", "requests"), [*((seed, 100) for seed in range(3)), (10, 500), (11, 500)]
@@ -125,38 +117,45 @@ async def test_what_a_stop_interrupts_is_made_by_a_later_run(
     for shop in shops:
         shop.robots = RULES
     stopped_well(await crawl(ClosingSpider, settings, plans=urls))
-    every_page_once(shops, urls)
+    asked = Counter(shop.url(hit.target) for shop in shops for hit in shop.page_hits)
+    assert asked == Counter(urls), "lost, or made twice"
 
 
 @ensureDeferred
 async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> None:
-    """Method, body and headers of what a stop interrupts are kept."""
-    shop = site.authority([Hang(), RULES])
-    plan = {
-        "url": shop.url("/form"),
-        "method": "POST",
-        "body": "the body",
-        "headers": {"X-Mine": "yes"},
-        "meta": {"mine": 1},
-        "priority": 7,
-    }
-    settings = busy(JOBDIR=str(tmp_path))
-    await crawl(ClosingSpider, settings, plans=[plan], parked=1, close_after=0.1)
-    second = await crawl(ClosingSpider, settings, plans=[])
-    assert second.stats["scheduler/dequeued"] == 1
-    (page,) = shop.page_hits
+    """Method, body and headers of what a stop interrupts are kept.
+
+    The redirect of a page off the site is still stopped.
+    """
+    far = site.authority(RULES, host="127.9.9.9")
+    shop = site.authority([Hang(), RULES], {"/a": redirect(far.url("/b"))})
+    form = {"method": "POST", "body": "the body", "headers": {"X-Mine": "yes"}, "meta": {"mine": 1}}
+    plans = [{"url": shop.url("/form"), "priority": 7, **form}, shop.url("/a")]
+    settings = busy(JOBDIR=str(tmp_path), REP_STORE="memory:")
+    how = {"parked": 2, "close_after": 0.1, "allowed_domains": [shop.host]}
+    first = await crawl(ClosingSpider, settings, plans=plans, **how)
+    assert first.endings == []
+    second = await crawl(ClosingSpider, settings, plans=[], allowed_domains=[shop.host])
+    assert second.stats["scheduler/dequeued"] == 2
+    page, moved = shop.page_hits
     sent = page.method, page.header("X-Mine"), page.header("Content-Length")
     assert sent == ("POST", "yes", "8")
+    assert (moved.path, far.page_hits) == ("/a", [])
 
 
 @ensureDeferred
 async def test_the_spider_is_not_called_idle_while_requests_wait(site: Site) -> None:
-    """`spider_idle` comes once, at the end; its handlers often make more requests."""
-    shops = site.authorities(5, Reply(200, RULES, delay=0.8))
-    urls = [shops[n % 5].url(f"/{n}") for n in range(50)]
-    result = (await crawl(ClosingSpider, busy(), plans=urls)).check()
+    """`spider_idle` comes once, at the end; its handlers often make more requests.
+
+    However many waited, CONCURRENT_REQUESTS is in force again, and nothing waits any more.
+    """
+    shops = site.authorities(5, Reply(200, RULES + "Crawl-delay: 0.02\n", delay=0.8))
+    urls = [shop.url(f"/{number}") for shop in shops for number in range(10)]
+    result = await visit(urls, ClosingSpider, CONCURRENT_REQUESTS=7)
     assert len(result.downloaded) == 50
     assert (result.stats["idle/all"], result.stats.get("idle/waiting", 0)) == (1, 0)
+    downloader = result.crawler.engine.downloader
+    assert (downloader.total_concurrency, downloader.active) == (7, set())
 
 
 # --- while robots.txt files are awaited
@@ -178,7 +177,10 @@ async def hung_up(*authorities: Authority) -> None:
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
-    """All that waits stays with the scheduler."""
+    """All that waits stays with the scheduler.
+
+    In a process that lives on, nothing is left: no task, no delayed call, no open connection.
+    """
     silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
     good = site.authority(RULES)
     waiting = [authority.url(f"/{number}") for authority in silent for number in range(20)]
@@ -192,6 +194,8 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
     assert result.stats["finish_reason"] == "stopped"
     assert result.stats["closing/seconds"] < 60  # else it waited for the silent ones
     assert all(authority.page_hits == [] for authority in silent)
+    await hung_up(*silent)
+    assert [len(authority.hits) for authority in silent[:4]] == [1, 1, 1, 2]
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
@@ -218,75 +222,29 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
 
 
 @ensureDeferred
-async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> None:
-    """In a process that lives on: no task, no delayed call, and every connection is hung up."""
-    silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()]]]
-    urls = [authority.url("/a") for authority in silent]
-    settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
-    how = {"parked": len(urls), "close_after": 1}
-    result = (await crawl(ClosingSpider, settings, plans=urls, **how)).check_log()
-    assert result.endings == []
-    await hung_up(*silent)
-    assert [len(authority.hits) for authority in silent] == [1, 1, 1, 2]
-
-
-@ensureDeferred
 async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
     """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
     endless = site.authority(Endless(200, RULES))
-    result = (await crawl(settings=obey(), plans=[endless.url("/a")])).check()
+    result = await visit([endless.url("/a")])
     assert result.downloaded == [endless.url("/a")]
     await hung_up(endless)
 
 
-@ensureDeferred
-async def test_the_downloader_is_left_as_it_was(site: Site) -> None:
-    """However many waited, CONCURRENT_REQUESTS is in force again, and nothing waits any more."""
-    shops = site.authorities(5, Reply(200, RULES + "Crawl-delay: 0.02\n", delay=0.2))
-    urls = [shop.url(f"/{number}") for shop in shops for number in range(10)]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=7), plans=urls)).check()
-    downloader = result.crawler.engine.downloader
-    assert downloader.total_concurrency == 7
-    assert not downloader.active
-    assert len(result.downloaded) == 50
-
-
 # --- what goes back to the scheduler
-
-
-class GivenBackSpider(ClosingSpider):
-    """Its callback has no name, so that no disk queue can keep the request."""
-
-    name = "nameless"
-
-    def request(self, url: str, **fields: Any) -> Request:
-        """The same with a lambda."""
-        return super().request(url, **fields).replace(callback=lambda response: None)
 
 
 @ensureDeferred
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
     plans, settings = [site.authority(Hang()).url("/a")], obey(JOBDIR=str(tmp_path))
+
+    class GivenBackSpider(ClosingSpider):
+        def request(self, url: str, **fields: Any) -> Request:
+            return super().request(url, **fields).replace(callback=lambda response: None)
+
     result = await crawl(GivenBackSpider, settings, plans=plans, parked=1, close_after=0.1)
     assert result.check_log().endings == []
     assert result.stats["scheduler/enqueued/memory"] == 2
-
-
-@ensureDeferred
-async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) -> None:
-    """After a stop and a resumption, the redirect of a page off the site is still stopped."""
-    far = site.authority(RULES, host="127.9.9.9")
-    shop = site.authority(Hang(), pages={"/a": redirect(far.url("/b"))})
-    spider = type("Near", (ClosingSpider,), {"allowed_domains": [shop.host]})
-    settings = obey(JOBDIR=str(tmp_path), REP_STORE="memory:")
-    plans = [shop.url("/a")]
-    first = await crawl(spider, settings, plans=plans, parked=1, close_after=0.1)
-    assert first.endings == []
-    shop.robots = RULES
-    await crawl(spider, settings=settings, plans=plans)
-    assert [hit.path for hit in shop.page_hits] == ["/a"]
-    assert far.page_hits == []
 
 
 # --- while requests wait for their turn

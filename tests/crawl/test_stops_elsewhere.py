@@ -11,6 +11,7 @@ from pytest_twisted import ensureDeferred
 
 from tests.crawl.closing import ClosingSpider, ItemSpider
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
+from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import RULES
 from tests.crawl.test_explain import AskingSpider
@@ -71,18 +72,14 @@ async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
 
     What the scheduler never held is not given to it.
     """
-    inner, shop = site.authority(RULES_OF_ITS_PAGE[ends]), site.authority(RULES)
-    result = await crawl_under(
-        mode,
-        "tests.crawl.closing.FetchingSpider",
-        {**PATIENT, "JOBDIR": str(tmp_path) if job else None},
-        plans=[shop.url("/a")],
-        inner=inner.url("/b"),
-        close_after=0.3,
-    )
+    other, shop = site.authority(RULES_OF_ITS_PAGE[ends]), site.authority(RULES)
+    spider = "tests.crawl.closing.FetchingSpider"
+    settings = {**PATIENT, "JOBDIR": str(tmp_path) if job else None}
+    how = {"plans": [shop.url("/a")], "inner": other.url("/b"), "close_after": 0.3}
+    result = await crawl_under(mode, spider, settings, **how)
     stopped_well(result)
-    assert result.stats["inner"] == [ends]
-    assert len(inner.page_hits) == (ends == "200")
+    assert result.stats["inner"] == ends
+    assert len(other.page_hits) == (ends == "200")
 
 
 @pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])
@@ -102,14 +99,8 @@ async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
     }
     files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
     plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
-    result = await crawl_under(
-        mode,
-        "tests.crawl.closing.ItemSpider",
-        settings,
-        plans=plans,
-        files=files,
-        close_after=0.5,
-    )
+    spider, how = "tests.crawl.closing.ItemSpider", {"files": files, "close_after": 0.5}
+    result = await crawl_under(mode, spider, settings, plans=plans, **how)
     stopped_well(result, TOLD_LOUDLY)
     assert dark.page_hits == []
     assert [hit.path for hit in late.page_hits] == ["/file"]
@@ -125,14 +116,8 @@ async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: st
     """The page that it holds goes on as well."""
     shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
     plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(5)]
-    inner = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 950}}
-    result = await crawl_under(
-        mode,
-        "tests.crawl.closing.ClosingSpider",
-        {**PATIENT, **inner},
-        plans=plans,
-        close_after=0.4,
-    )
+    spider, settings = "tests.crawl.closing.ClosingSpider", inner(dict, 950, **PATIENT)
+    result = await crawl_under(mode, spider, settings, plans=plans, close_after=0.4)
     stopped_well(result)
     assert sorted(result.downloaded) == sorted(plans)
     assert len(slow.page_hits) == 5

@@ -90,16 +90,14 @@ async def test_a_file_that_cannot_be_written_is_said_once(
 class DeletingSpider(RequestsSpider):
     """Deletes a file when the first page comes, and goes on to another site."""
 
-    def __init__(self, file: str, later: str, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.file = Path(file)
-        self.later = later
-        self.deleted = False
+    file: str
+    later: str
+    deleted = False
 
     def found(self, response: Any) -> Any:
         """The file goes."""
-        if self.file.exists() and not self.deleted:
-            self.file.unlink()
+        if Path(self.file).exists() and not self.deleted:
+            Path(self.file).unlink()
             self.deleted = True
             yield self.request(self.later)
 
@@ -108,7 +106,7 @@ class DeletingSpider(RequestsSpider):
 async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: Path) -> None:
     """The crawl completes, and says once that the file was made again."""
     file = str(tmp_path / "r.db")
-    plans, expected = plans_of(site, count=30)
+    plans, expected = plans_of(site, count=15)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=2)
     later = site.authority(RULES).url("/later")
     result = await crawl(DeletingSpider, settings, plans=plans, file=file, later=later)
@@ -141,18 +139,19 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:
-    """30 sites take seconds, not minutes; what was learnt is written once the lock is gone.
+    """15 sites take seconds, not minutes; what was learnt is written once the lock is gone.
 
     The log says when writing is given up; when the crawl ends, what waits is written.
     """
     file = tmp_path / "r.db"
     make_file(file)
-    plans, expected = plans_of(site, count=30)
+    plans, expected = plans_of(site, count=15)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=4)
     blocker = sqlite3.connect(file, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
     later = site.authority(RULES).url("/later")
-    arguments = {"plans": plans, "later": later, "blocker": blocker}
+    arguments = {"later": later, "blocker": blocker, "unlock_at": time.monotonic() + 2.5}
+    arguments["plans"] = plans
     result = await crawl(UnlockingSpider, settings, timeout=100, **arguments)
     assert result.check().by_url == {**expected, later: "downloaded"}
     assert len(result.lines(SAID, "WARNING")) == 1
@@ -165,11 +164,9 @@ async def test_a_write_lock_held_by_another_process_slows_no_crawl(
 class UnlockingSpider(RequestsSpider):
     """Lets go of a lock when all else is done, and not before writing has been given up."""
 
-    def __init__(self, blocker: sqlite3.Connection, later: str, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.blocker = blocker
-        self.later = later
-        self.unlock_at = time.monotonic() + 2.5
+    blocker: sqlite3.Connection
+    later: str
+    unlock_at: float
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> UnlockingSpider:

@@ -16,8 +16,8 @@ from scrapy.http import Response
 
 from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
-from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under
-from tests.crawl.pacing import taken
+from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under, visit
+from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
@@ -32,10 +32,8 @@ def inversions(site: Site, settings: dict[str, Any]) -> int:
     """How often a request was sent directly after one of lower priority; all were scheduled."""
     chance = random.Random(5)
     shops = site.authorities(20, RULES)
-    plans = [
-        {"url": shops[number % 20].url(f"/{number}"), "priority": chance.randint(0, 9)}
-        for number in range(4_000)
-    ]
+    urls = [shops[number % 20].url(f"/{number}") for number in range(4_000)]
+    plans = [{"url": url, "priority": chance.randint(0, 9)} for url in urls]
     queue = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
     spider = "tests.crawl.spiders.QueuedSpider"
     result = crawl_in_child(spider, {**settings, **queue}, plans=plans, timeout=300)
@@ -60,30 +58,12 @@ async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
     shops = site.authorities(20, Reply(200, RULES, delay=0.5), Reply(200, "page", delay=0.02))
     chance = random.Random(7)
-    plans = [
-        {"url": shop.url(f"/{priority}/{n}"), "priority": priority}
-        for n in range(5)
-        for shop in shops
-        for priority in [chance.randint(0, 9)]
-    ]
-    settings = obey(CONCURRENT_REQUESTS=4)
-    (await crawl(settings=settings, plans=plans)).check()
+    urgencies = [(shop, n, chance.randint(0, 9)) for n in range(5) for shop in shops]
+    plans = [{"url": shop.url(f"/{p}/{n}"), "priority": p} for shop, n, p in urgencies]
+    await visit(plans, CONCURRENT_REQUESTS=4)
     hits = sorted((hit.received, hit.path) for shop in shops for hit in shop.page_hits)
     order = [int(path.split("/")[1]) for _, path in hits][8:]
     assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10
-
-
-class LatecomersSpider(RequestsSpider):
-    """Asks for 200 pages more when the first is there."""
-
-    asked = False
-
-    def found(self, response: Response) -> Any:
-        """Ask once."""
-        if not self.asked:
-            self.asked = True
-            for number in range(200):
-                yield self.request(response.urljoin(f"/late/{number}"))
 
 
 @ensureDeferred
@@ -91,25 +71,20 @@ async def test_requests_that_waited_go_before_those_that_come_after_the_rules(si
     """Only the first one of the site missed its rules; the later ones did not wait at all."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.01))
     plans = [shop.url(f"/{n}") for n in range(60)]
-    result = (await crawl(LatecomersSpider, settings=obey(), plans=plans)).check()
-    assert len(result.downloaded) == 260
+
+    class LatecomersSpider(RequestsSpider):
+        def found(self, response: Response) -> Any:
+            if not self.endings[1:]:
+                for number in range(80):
+                    yield self.request(response.urljoin(f"/late/{number}"))
+
+    result = await visit(plans, LatecomersSpider)
+    assert len(result.downloaded) == 140
     assert result.stats["robotstxt/cache/miss"] == 1
     # Each counts once, also the first one, which came back. Some may be too late to wait.
     assert 1 < result.stats["robotstxt/waiting"] <= 60
     early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
     assert early[-1] < 60 + 20
-
-
-class UrgentSpider(RequestsSpider):
-    """Asks for something urgent when the first page is there."""
-
-    name = "urgent"
-    urgent = ""
-
-    def found(self, response: Response) -> Any:
-        """Ask once."""
-        if self.urgent not in self.made:
-            yield self.request(self.urgent, priority=100)
 
 
 @pytest.mark.skipif(
@@ -119,24 +94,19 @@ class UrgentSpider(RequestsSpider):
 async def test_the_most_urgent_goes_first(site: Site) -> None:
     """A request of high priority overtakes those that have waited for the rules."""
     shop = site.authority(LATE)
-    spider = type("Urgent", (UrgentSpider,), {"urgent": shop.url("/urgent")})
     plans = [shop.url(f"/{n}") for n in range(60)]
-    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, CONCURRENT_REQUESTS=4)
-    result = (await crawl(spider, settings=settings, plans=plans)).check()
+
+    class UrgentSpider(RequestsSpider):
+        def found(self, response: Response) -> Any:
+            if not self.endings[1:]:
+                yield self.request(shop.url("/urgent"), priority=100)
+
+    limits = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CONCURRENT_REQUESTS": 4}
+    result = await visit(plans, UrgentSpider, **limits)
     order = [hit.path for hit in shop.page_hits]
     assert len(order) == 61
     assert order.index("/urgent") < 15
     assert len(result.downloaded) == 61
-
-
-class ClosingSpider(QueuedSpider):
-    """Ends the crawl when it has all pages but the first."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """Nothing, or the end."""
-        if len(self.endings) == len(self.plans) - 1:
-            raise CloseSpider
-        return ()
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 16])
@@ -151,7 +121,14 @@ async def test_the_engine_is_told_when_there_is_a_place(
     shops += [site.authority(paced), site.authority(moved, {"/rules": RULES}), *shops[1:3]]
     plans = [shop.url(f"/{number}") for number, shop in enumerate(shops)]
     settings = obey(CONCURRENT_REQUESTS=at_once, REP_TIMEOUT=20)
-    result = await crawl(ClosingSpider, settings, plans=plans)
+
+    class EnoughSpider(QueuedSpider):
+        def found(self, response: Response) -> Iterable[Any]:
+            if len(self.endings) == len(self.plans) - 1:
+                raise CloseSpider
+            return ()
+
+    result = await crawl(EnoughSpider, settings, plans=plans)
     assert result.downloaded == plans[1:]
     # The crawl was over before the robots.txt of the first one was, which stayed in the scheduler.
     assert sorted(ending.url for ending in result.endings) == sorted(plans[1:])
@@ -183,16 +160,6 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     assert result.gate.cache_info()["waiting"] == 0
 
 
-class ManyUrgentSpider(RequestsSpider):
-    """Finds a hundred urgent requests for the last site on its first page."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """Once."""
-        if len(self.endings) == 1:
-            for number in range(100):
-                yield self.request(f"{response.meta['urgent']}{number}", priority=5)
-
-
 @ensureDeferred
 async def test_urgent_requests_are_not_all_withheld_at_once(
     site: Site, monkeypatch: pytest.MonkeyPatch
@@ -201,10 +168,11 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
     monkeypatch.setattr(withheld, "MOST", 20)
     shop = site.authority(Reply(200, RULES, delay=0.2))
     silent = site.authority(Hang())
-    plans = [{"url": shop.url(f"/{n}"), "meta": {"urgent": silent.url("/")}} for n in range(6)]
+    plans = [shop.url(f"/{n}") for n in range(6)]
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     settings = obey(CONCURRENT_REQUESTS=1, REP_TIMEOUT=1, SCHEDULER_PRIORITY_QUEUE=queue)
-    result = (await crawl(ManyUrgentSpider, settings, plans=plans)).check()
+    urgent = [{"url": silent.url(f"/{number}"), "priority": 5} for number in range(100)]
+    result = (await crawl(settings=settings, plans=plans, then={"/0": urgent})).check()
     assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
     # One more is under way when the most are withheld: it comes back for its rules.
     assert result.stats["robotstxt/waiting/max"] <= 20 + 1
@@ -222,8 +190,9 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     Those that the downloader already has come back, and are withheld as well.
     """
     monkeypatch.setattr(withheld, "MOST", 10)
-    silent, good = site.authorities(2, Hang()), good_ones(site, 0.1)
-    waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
+    silent = site.authorities(2, Hang())
+    good = site.authorities(10, Reply(200, RULES, delay=0.1), Reply(200, "page", delay=0.1))
+    waits = [silent[n % 2].url(f"/{n}") for n in range(60)]
     result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=[*waits, *pages(good)])).check()
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
@@ -233,9 +202,9 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
 async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> None:
     """Scrapy's queue passes over the slot then, also while those that have waited go."""
     shop = site.authority(LATE)
-    plans = [shop.url(f"/{n}") for n in range(300)]
-    result = (await crawl(QueuedSpider, settings=obey(), plans=plans)).check()
-    assert len(result.downloaded) == 300
+    plans = [shop.url(f"/{n}") for n in range(200)]
+    result = await visit(plans, QueuedSpider)
+    assert len(result.downloaded) == 200
     # Beside these, the first one has come back.
     assert result.stats["robotstxt/waiting/max"] <= 100 + 1
 
@@ -244,10 +213,9 @@ async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> 
 async def test_the_delay_between_pages_is_kept(site: Site) -> None:
     """The robots.txt has a slot of its own, the pages keep theirs."""
     shop = site.authority(RULES)
-    settings = obey(DOWNLOAD_DELAY=0.4, DOWNLOAD_DELAY_JITTER=0)
-    (await crawl(settings=settings, plans=[shop.url(f"/{n}") for n in range(3)])).check()
-    times = [hit.received for hit in shop.page_hits]
-    assert min(times[1] - times[0], times[2] - times[1]) > 0.15
+    plans = [shop.url(f"/{n}") for n in range(3)]
+    await visit(plans, DOWNLOAD_DELAY=0.4, DOWNLOAD_DELAY_JITTER=0)
+    assert min(gaps(shop)) > 0.15
 
 
 @waits

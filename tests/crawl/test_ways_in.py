@@ -17,7 +17,6 @@ from scrapy_rep import RepDownloaderMiddleware, RepRobotParser
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import BUILT_IN, NOTHING, OWN, RULES, OwnRobotsTxtMiddleware, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
 from tests.site import Authority, Site
 
 OURS = "scrapy_rep.RepDownloaderMiddleware"
@@ -30,10 +29,10 @@ def gates(result: Result) -> list[str]:
     return [type(gate).__name__ for gate in active if isinstance(gate, kinds)]
 
 
-async def visit(shop: Authority, settings: Any, spider: Any = RequestsSpider) -> Result:
+async def visit(shop: Authority, settings: Any) -> Result:
     """One crawl of the open and the private page."""
     urls = [shop.url("/open"), shop.url("/private")]
-    return (await crawl(spider, settings, plans=urls)).check()
+    return (await crawl(settings=settings, plans=urls)).check()
 
 
 @pytest.mark.parametrize(
@@ -86,55 +85,39 @@ def test_the_parser_works_without_a_crawler(body: bytes) -> None:
     assert ours.crawl_delay("mybot") is None
 
 
+OWN_ONE = "OwnRobotsTxtMiddleware"
+BY_HAND = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}
+
+
 @pytest.mark.parametrize(
-    ("settings", "is_checked_twice"),
+    ("settings", "others", "named"),
     [
-        ({BUILT_IN: None}, False),
-        ({RobotsTxtMiddleware: 450}, False),
-        ({BUILT_IN: None, OWN: 100}, True),
-        ({BUILT_IN: None, OwnRobotsTxtMiddleware: 100}, True),
+        (obey(DOWNLOADER_MIDDLEWARES={BUILT_IN: None}), [], ""),
+        (obey(DOWNLOADER_MIDDLEWARES={RobotsTxtMiddleware: 450}), [], ""),
+        (obey(DOWNLOADER_MIDDLEWARES={BUILT_IN: None, OWN: 200}), [OWN_ONE], OWN_ONE),
+        (
+            obey(DOWNLOADER_MIDDLEWARES={BUILT_IN: None, OwnRobotsTxtMiddleware: 200}),
+            *([OWN_ONE], OWN_ONE),
+        ),
+        (BY_HAND, ["RobotsTxtMiddleware"], f"{BUILT_IN} is enabled as well"),
     ],
-    ids=["disabled", "moved", "subclass by its path", "subclass"],
+    ids=["disabled", "moved", "subclass by its path", "subclass", "by hand"],
 )
 @ensureDeferred
-async def test_the_add_on_copes_with_a_built_in_that_is_elsewhere(
-    site: Site, settings: dict[str, Any], is_checked_twice: bool
+async def test_a_built_in_that_is_elsewhere_is_warned_of(
+    site: Site, settings: dict[str, Any], others: list[str], named: str
 ) -> None:
     """The gate is in; a project's own stays, and a warning says so."""
     shop = site.authority(RULES)
-    result = await visit(shop, obey(DOWNLOADER_MIDDLEWARES=settings))
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
-    assert "RepDownloaderMiddleware" in gates(result)
-    assert "RobotsTxtMiddleware" not in gates(result)
-    assert bool(result.lines("OwnRobotsTxtMiddleware", "WARNING")) is is_checked_twice
-
-
-@ensureDeferred
-async def test_who_forgets_to_disable_the_built_in_by_hand_is_told(site: Site) -> None:
-    """Both check each request, and a warning says how to change that."""
-    shop = site.authority(RULES)
-    settings = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}
     result = await visit(shop, settings)
-    assert result.forbidden == [shop.url("/private")]
-    assert set(gates(result)) == {"RepDownloaderMiddleware", "RobotsTxtMiddleware"}
-    (warning,) = result.lines("is enabled as well", "WARNING")
-    assert warning.startswith(BUILT_IN)
+    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    assert sorted(gates(result)) == sorted(["RepDownloaderMiddleware", *others])
+    warned = result.lines("RobotsTxtMiddleware", "WARNING")
+    assert len(warned) == len(others)
+    assert all(named in line for line in warned)
 
 
-class DisobedientSpider(RequestsSpider):
-    """Switches the gate off for itself."""
-
-    custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012
-
-
-def by_command_line(settings: dict[str, Any]) -> Settings:
-    """The settings with ROBOTSTXT_OBEY off as `-s ROBOTSTXT_OBEY=False` does it."""
-    made = Settings(settings)
-    made.set("ROBOTSTXT_OBEY", "False", priority="cmdline")
-    return made
-
-
-@pytest.mark.parametrize("by", ["project", "spider", "command line", "default"])
+@pytest.mark.parametrize("by", ["project", "spider", "cmdline", "default"])
 @ensureDeferred
 async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
     """ROBOTSTXT_OBEY = False of project, spider or command line is stronger than the add-on.
@@ -142,13 +125,12 @@ async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
     The middleware by hand is no switch: where nothing is set, nothing is gated.
     """
     shop = site.authority(NOTHING)
-    spider = DisobedientSpider if by == "spider" else RequestsSpider
-    settings: Any = obey(ROBOTSTXT_OBEY=False) if by == "project" else obey()
-    if by == "command line":
-        settings = by_command_line(settings)
-    elif by == "default":
-        settings = {"DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}
-    result = await visit(shop, settings, spider)
+    settings = Settings(obey())
+    if by == "default":
+        settings = Settings({"DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}})
+    else:
+        settings.set("ROBOTSTXT_OBEY", "False", priority=by)
+    result = await visit(shop, settings)
     assert len(result.downloaded) == 2
     assert shop.robots_hits == []
     assert gates(result) == []

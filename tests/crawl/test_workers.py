@@ -25,23 +25,27 @@ from tests.stores.servers import RedisServer
 PATHS = [f"/open/{n}" for n in range(7)] + [f"/private/{n}" for n in range(3)]
 
 
-def authorities_of(site: Site, count: int) -> list[Authority]:
-    """Most have rules, some answer slowly, some have none, some are unreachable."""
-    rules = "User-agent: *\nDisallow: /private\n"
-    kinds: list[Script] = [rules, rules, Reply(200, rules, delay=0.2), Reply(404), Reply(503)]
-    return [site.authority(kinds[number % len(kinds)]) for number in range(count)]
+class Estate:
+    """Authorities, and how the request for each URL of theirs has to end.
 
+    Most have rules, some answer slowly, some have none, some are unreachable.
+    """
 
-def expected_of(authorities: list[Authority]) -> dict[str, str]:
-    """How the request for each URL has to end."""
-    ends = {}
-    for number, authority in enumerate(authorities):
-        for path in PATHS:
-            private = path.startswith("/private")
-            kinds = {3: "downloaded", 4: "unreachable"}
-            kind = kinds.get(number % 5, "forbidden" if private else "downloaded")
-            ends[authority.url(path)] = kind
-    return ends
+    def __init__(self, site: Site, count: int) -> None:
+        rules = "User-agent: *\nDisallow: /private\n"
+        kinds: list[Script] = [rules, rules, Reply(200, rules, delay=0.2), Reply(404), Reply(503)]
+        self.all = [site.authority(kinds[number % len(kinds)]) for number in range(count)]
+        always = {3: "downloaded", 4: "unreachable"}
+        self.expected = {
+            each.url(path): always.get(n % 5, "forbidden" if "private" in path else "downloaded")
+            for path in PATHS
+            for n, each in enumerate(self.all)
+        }
+
+    def check_pages(self) -> None:
+        """No page was asked for that the rules, or their want, forbid."""
+        asked = {each.url(hit.target) for each in self.all for hit in each.page_hits}
+        assert {url for url in asked if self.expected[url] != "downloaded"} == set()
 
 
 class Workers:
@@ -66,9 +70,8 @@ class Workers:
 
     def ends(self, number: int) -> list[tuple[str, str]]:
         """The requests of a worker that ended, as (URL, kind)."""
-        return [
-            (of, what) for what, of in self.lines(number) if what not in ("ready", "taken", "stats")
-        ]
+        others = ("ready", "taken", "stats")
+        return [(of, what) for what, of in self.lines(number) if what not in others]
 
     def all_ends(self) -> list[tuple[str, str]]:
         """Those of all workers."""
@@ -87,18 +90,11 @@ class Workers:
 
     def ready(self) -> None:
         """All are there, and wait for something to do."""
-        end = time.monotonic() + 60
-        while not all(self.lines(number) for number in range(len(self.logs))):
-            assert time.monotonic() < end, "a worker does not start"
-            time.sleep(0.02)
+        until(lambda: all(self.lines(number) for number in range(len(self.logs))))
 
-    def when(self, count: int, then: Callable[[], object]) -> None:
-        """Something is done once so many requests have ended."""
-        end = time.monotonic() + 60
-        while len(self.all_ends()) < count:
-            assert time.monotonic() < end, "the workers do not come along"
-            time.sleep(0.02)
-        then()
+    def when(self, count: int) -> None:
+        """So many requests have ended."""
+        until(lambda: len(self.all_ends()) >= count)
 
     def stop(self) -> None:
         """No worker outlives a test that failed."""
@@ -118,24 +114,24 @@ class Workers:
         return said
 
 
+def until(condition: Callable[[], object]) -> None:
+    """Wait for what the workers do."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "the workers do not come along"
+        time.sleep(0.02)
+
+
 def crawl_together(
-    site: Site, server: RedisServer, directory: Path, count: int, *, timeout: float = 15.0
-) -> tuple[list[Authority], dict[str, str], Workers]:
-    """Four workers, their queue filled with ten URLs of so many authorities.
+    server: RedisServer, directory: Path, estate: Estate, timeout: float = 15.0
+) -> Workers:
+    """Four workers, their queue filled with ten URLs of each authority.
 
     `timeout` is their REP_TIMEOUT: for how long a worker's death holds up the others.
     """
-    authorities = authorities_of(site, count)
-    expected = expected_of(authorities)
     with redis.Redis(port=server.port) as client:
-        fill(client, [a.url(path) for path in PATHS for a in authorities])
-    return authorities, expected, Workers(server.uri, directory, REP_TIMEOUT=timeout)
-
-
-def check_pages(authorities: list[Authority], expected: dict[str, str]) -> None:
-    """No page was asked for that the rules, or their want, forbid."""
-    asked = {a.url(hit.target) for a in authorities for hit in a.page_hits}
-    assert {url for url in asked if expected[url] != "downloaded"} == set()
+        fill(client, estate.expected)
+    return Workers(server.uri, directory, REP_TIMEOUT=timeout)
 
 
 def ask_together(
@@ -162,13 +158,12 @@ def test_four_workers_fetch_each_robots_txt_once(
     site: Site, server: RedisServer, tmp_path: Path, count: int
 ) -> None:
     """Ten URLs of each authority, spread over all workers: one fetch, each URL one right end."""
-    authorities, expected, workers = crawl_together(site, server, tmp_path, count)
+    estate = Estate(site, count)
+    workers = crawl_together(server, tmp_path, estate)
     workers.finish()
-    ends = workers.all_ends()
-    assert Counter(url for url, _ in ends) == Counter(list(expected))
-    assert dict(ends) == expected
-    check_pages(authorities, expected)
-    fetches = [len(a.robots_hits) for a in authorities]
+    assert Counter(workers.all_ends()) == Counter(estate.expected.items())
+    estate.check_pages()
+    fetches = [len(each.robots_hits) for each in estate.all]
     assert min(fetches) == 1
     # A look-up that a busy machine makes late counts as failed, and is fetched for again.
     assert sum(fetches) <= (2 if count == SIZES[0] else 1.01) * count
@@ -184,8 +179,11 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
     site: Site, server: RedisServer, tmp_path: Path, count: int
 ) -> None:
     """SIGKILL at mid-crawl: all other URLs end once and right, whoever held which lease."""
-    authorities, expected, workers = crawl_together(site, server, tmp_path, count, timeout=3)
-    workers.when(3 * count, workers.processes[1].kill)
+    estate = Estate(site, count)
+    expected = estate.expected
+    workers = crawl_together(server, tmp_path, estate, timeout=3)
+    workers.when(3 * count)
+    workers.processes[1].kill()
     workers.finish(killed=1)
     lost = workers.held(1)
     ends = workers.all_ends()
@@ -194,7 +192,7 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
     assert lost <= without
     assert len(without - lost) <= 1  # was it on its way from the queue when the signal came?
     assert {url: expected[url] for url, _ in ends} == dict(ends)
-    check_pages(authorities, expected)
+    estate.check_pages()
     assert len(lost) < 10 * count / 4
     print(f"held by the killed worker: {len(lost)} of {10 * count}")  # noqa: T201
 
@@ -235,10 +233,7 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     with redis.Redis(port=server.port) as client:
         fill(client, [shop.url(f"/open/{n}") for n in range(40)])
     try:
-        end = time.monotonic() + 30
-        while not shop.robots_hits:
-            assert time.monotonic() < end, "nobody asks"
-            time.sleep(0.02)
+        until(lambda: shop.robots_hits)
         time.sleep(2.5 * term)
         [hit] = shop.robots_hits
         leader = int((hit.header("User-Agent") or "").removeprefix("worker-")[0])
