@@ -36,11 +36,11 @@ def test_other_schemes_have_no_robots_txt(url: str) -> None:
     assert authority_of(url) is None
 
 
-@rows("host", ["", ":80", "e.org:99999", "e.org:x", "[::1", "[::zz]", ".", "a b", "e.org\\private"])
-def test_a_url_without_a_usable_host_is_an_error(host: str) -> None:
+@rows("after", ["", "/a", ":80/", "e:99999/", "e:x/", "[::1/", "[::zz]/", "./", "a b/", "e\\b/"])
+def test_a_url_without_a_usable_host_is_an_error(after: str) -> None:
     """A failure is never permission: such a URL must not pass as one of another scheme."""
     with pytest.raises(ValueError, match="no usable host and port"):
-        authority_of(f"http://{host}/path")
+        authority_of(f"http://{after}")
 
 
 @rows(

@@ -265,9 +265,6 @@ HOSTILE = [
 ]  # fmt: skip
 SIZED = {f"file {number}": body for number, body in enumerate(inputs.corpus(12, seed=7))}
 SIZED |= {"big": inputs.big(), "prefixes": inputs.prefixes(2_000), "floats": inputs.floating(2_000)}
-SIZED["long"] = b"User-agent: *\n" + b"".join(
-    b"Disallow: /*%s%d$\n" % (b"ab" * 300, n) for n in range(300)
-)
 
 
 @rows("work", [asked_never, asked_once, asked_by_one, asked_by_many])
