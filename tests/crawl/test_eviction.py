@@ -6,7 +6,6 @@ import gc
 import random
 import tracemalloc
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,16 +69,6 @@ async def test_large_files_are_fetched_once_each_under_a_small_limit(
     assert result.stats["robotstxt/cache/evicted"] >= 12
     assert result.stats.get("robotstxt/store/error", 0) == 0
     assert result.stats["robotstxt/cache/miss"] == 8  # what was evicted is at hand
-
-
-@ensureDeferred
-async def test_what_a_store_drops_at_its_limit_is_counted(site: Site, tmp_path: Path) -> None:
-    """Six files of 480 KB in a SQLite file of 1 MiB: the stat says how many parts had to go."""
-    shops = [site.authority(Reply(200, noise(n))) for n in range(6)]
-    settings = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "REP_STORE_LIMIT": MIB}
-    result = await visit(rounds_of(shops, 1), OneByOneSpider, **settings)
-    assert result.stats["robotstxt/store/evicted"] >= 2
-    assert [len(shop.robots_hits) for shop in shops] == [1] * 6
 
 
 @pytest.mark.slow

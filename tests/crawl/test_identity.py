@@ -164,7 +164,7 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     assert len(result.forbidden) == (2 if is_shop else 0)
     if begins:
         assert [line.partition(" as ")[2] for line in result.lines("^Obeying", "INFO")] == [begins]
-    assert result.lines("", "WARNING") == ([warns] if warns else [])
+    assert result.lines("User-Agent|token", "WARNING") == ([warns] if warns else [])
 
 
 class LateSpider(RequestsSpider):

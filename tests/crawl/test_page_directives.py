@@ -173,8 +173,7 @@ async def test_a_profile_counts_for_pages(site: Site) -> None:
 async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) -> None:
     """All of it, without naming the crawler: what the crawl does not need, too.
 
-    A PDF has a header and no metas, though Scrapy takes it for HTML by its octets. Where nothing is
-    said that is counted, there is no line at the close.
+    Where nothing is said that is counted, there is no line at the close.
     """
     pages = {
         "/": links("/a", head=meta("nosnippet", "mybot") + meta("static", "document-state")),
@@ -186,9 +185,6 @@ async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) ->
     assert said[shop.url("/")].restrictions == {"nosnippet"}
     assert said[shop.url("/")].document_state == "static"
     assert said[shop.url("/a")].url == "https://e.org/a"
-    lines = [("Content-Type", "application/pdf"), ("X-Robots-Tag", "noarchive")]
-    shop.pages = Reply(200, links("/a", head=meta("nofollow")), lines)
-    assert page_stats(await visit(shop, obeying())) == {"count": 1, "noarchive": 1}
     shop.pages = {"/": links("/a")}
     result = await visit(shop, obeying())
     assert page_stats(result) == {"count": 2}

@@ -74,9 +74,8 @@ async def test_requests_that_waited_go_before_those_that_come_after_the_rules(si
 
     class LatecomersSpider(RequestsSpider):
         def found(self, response: Response) -> Any:
-            if not self.endings[1:]:
-                for number in range(80):
-                    yield self.request(response.urljoin(f"/late/{number}"))
+            late = range(0 if self.endings[1:] else 80)
+            return [self.request(response.urljoin(f"/late/{number}")) for number in late]
 
     result = await visit(plans, LatecomersSpider)
     assert len(result.downloaded) == 140
@@ -98,8 +97,7 @@ async def test_the_most_urgent_goes_first(site: Site) -> None:
 
     class UrgentSpider(RequestsSpider):
         def found(self, response: Response) -> Any:
-            if not self.endings[1:]:
-                yield self.request(shop.url("/urgent"), priority=100)
+            return () if self.endings[1:] else [self.request(shop.url("/urgent"), priority=100)]
 
     limits = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CONCURRENT_REQUESTS": 4}
     result = await visit(plans, UrgentSpider, **limits)

@@ -18,16 +18,16 @@ HOUR = 3_600.0
 
 
 class LaterSpider(RequestsSpider):
-    """Asks for ``then`` after the first page, when ``step()`` has moved the clock."""
+    """Asks for ``later`` after the first page, when ``step()`` has moved the clock."""
 
     name = "later"
-    then = ""
+    later = ""
 
     def found(self, response: Response):  # type: ignore[no-untyped-def]
         """Move the clock at the first page, and go on."""
-        if response.url != self.then:
+        if response.url != self.later:
             self.step()
-            yield self.request(self.then)
+            yield self.request(self.later)
 
 
 async def _visit_twice(
@@ -40,7 +40,7 @@ async def _visit_twice(
     def step(_: object) -> None:
         skipped[0] += hours * HOUR
 
-    spider = type("Later", (LaterSpider,), {"then": shop.url(then), "step": step})
+    spider = type("Later", (LaterSpider,), {"later": shop.url(then), "step": step})
     result = await crawl(spider, settings=obey(**settings), plans=[shop.url("/first")])
     result.check()
     return result.downloaded, result.forbidden + result.unreachable
