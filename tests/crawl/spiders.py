@@ -23,9 +23,9 @@ def keywords(plan: Plan) -> Mapping[str, Any]:
 class RequestsSpider(Spider):
     """Makes the requests it is given, all at its start, and notes how each one ended.
 
-    A plan is a URL, or the keyword arguments of a `Request`. `then` are those that a page leads to,
-    by its path. A subclass that makes more requests makes them with `self.request` in `found`, so
-    that they are counted too. Its further arguments are attributes, as Scrapy makes them.
+    A plan is a URL, or the keyword arguments of a `Request`. `onward` are those that a page leads
+    to, by its path. A subclass that makes more requests makes them with `self.request` in `found`,
+    so that they are counted too. Its further arguments are attributes, as Scrapy makes them.
     """
 
     name = "requests"
@@ -33,12 +33,12 @@ class RequestsSpider(Spider):
     def __init__(
         self,
         plans: Iterable[Plan] = (),
-        then: Mapping[str, Iterable[Plan]] | None = None,
+        onward: Mapping[str, Iterable[Plan]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.plans = list(plans)
-        self.then = then or {}
+        self.onward = onward or {}
         self.made: list[str] = []
         self.endings: list[Ending] = []
 
@@ -64,8 +64,8 @@ class RequestsSpider(Spider):
         self._note(request.meta, problem=Problem.of(failure.value), final=request.url)
 
     def found(self, response: Response) -> Iterable[Any]:
-        """Items and further requests out of a page; here those of `then`."""
-        for plan in map(keywords, self.then.get(urlsplit(response.url).path, ())):
+        """Items and further requests out of a page; here those of `onward`."""
+        for plan in map(keywords, self.onward.get(urlsplit(response.url).path, ())):
             yield self.request(**{**plan, "url": response.urljoin(plan["url"])})
 
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:

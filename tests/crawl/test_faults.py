@@ -118,7 +118,7 @@ class Village:
             {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
             {"url": closed.url("/closed"), "headers": {"User-Agent": "other/1.0"}},
         ]
-        self.requests = {"plans": plans, "then": {"/open": ["/later"]}}
+        self.requests = {"plans": plans, "onward": {"/open": ["/later"]}}
         self.allowed = {shop.url(path) for shop, paths in shops for path in paths}
         self.allowed.add(closed.url("/by"))
 

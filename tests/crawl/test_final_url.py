@@ -197,8 +197,8 @@ async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
     urls = [shop.url(path) for path in ("/first", "/to", *(f"/{n}" for n in range(5)))]
     settings = browse(CONCURRENT_REQUESTS=1, REP_TIMEOUT=20)
     later = [{"url": url, "priority": -number} for number, url in enumerate(urls[1:])]
-    then = {"/first": later}
-    result = (await crawl(settings=settings, plans=urls[:1], then=then, timeout=60)).check()
+    onward = {"/first": later}
+    result = (await crawl(settings=settings, plans=urls[:1], onward=onward, timeout=60)).check()
     assert (result.forbidden, result.downloaded) == (urls[1:2], urls[:1] + urls[2:])
     assert result.crawler.engine.downloader.total_concurrency == 1
 

@@ -35,8 +35,8 @@ def many(**settings: Any) -> dict[str, Any]:
 async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None:
     """`dont_obey_robotstxt`: the next request waits from its end on."""
     slow = site.authority(SLOW, Reply(200, "page", delay=0.3))
-    then = {"/1": [{"url": "/by", "meta": {"dont_obey_robotstxt": True}}, "/2"]}
-    (await crawl(settings=many(), plans=[slow.url("/1")], then=then)).check()
+    onward = {"/1": [{"url": "/by", "meta": {"dont_obey_robotstxt": True}}, "/2"]}
+    (await crawl(settings=many(), plans=[slow.url("/1")], onward=onward)).check()
     _, passing, second = slow.page_hits
     assert passing.target == "/by"
     assert second.received - (passing.sent or 0.0) >= 0.2
@@ -46,8 +46,8 @@ async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None
 async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
     """They end in less than the minute that the site asks for, whichever comes first."""
     slow = site.authority("User-agent: *\nCrawl-delay: 60\n")
-    then = {"/1": [{"url": f"/by{n}", "meta": {"dont_obey_robotstxt": True}} for n in range(2)]}
-    (await crawl(settings=many(), plans=[slow.url("/1")], then=then, timeout=50)).check()
+    onward = {"/1": [{"url": f"/by{n}", "meta": {"dont_obey_robotstxt": True}} for n in range(2)]}
+    (await crawl(settings=many(), plans=[slow.url("/1")], onward=onward, timeout=50)).check()
     assert len(slow.page_hits) == 3
 
 

@@ -71,8 +71,8 @@ async def test_cookies_stay_on_their_side(site: Site) -> None:
     robots = Reply(200, RULES, {"Set-Cookie": "tracked=1; Path=/"})
     shop = site.authority(robots, {"/login": login})
     plan = {"url": shop.url("/login"), "meta": {"dont_obey_robotstxt": True}}
-    then = {"/login": ["/one"], "/one": ["/two"]}
-    result = (await crawl(settings=obey(), plans=[plan], then=then)).check()
+    onward = {"/login": ["/one"], "/one": ["/two"]}
+    result = (await crawl(settings=obey(), plans=[plan], onward=onward)).check()
     assert len(result.downloaded) == 3
     assert [hit.header("Cookie") for hit in shop.robots_hits] == [None]
     assert [hit.header("Cookie") for hit in shop.page_hits] == [None, "session=1", "session=1"]

@@ -170,7 +170,7 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     settings = obey(CONCURRENT_REQUESTS=1, REP_TIMEOUT=1, SCHEDULER_PRIORITY_QUEUE=queue)
     urgent = [{"url": silent.url(f"/{number}"), "priority": 5} for number in range(100)]
-    result = (await crawl(settings=settings, plans=plans, then={"/0": urgent})).check()
+    result = (await crawl(settings=settings, plans=plans, onward={"/0": urgent})).check()
     assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
     # One more is under way when the most are withheld: it comes back for its rules.
     assert result.stats["robotstxt/waiting/max"] <= 20 + 1
