@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
@@ -175,16 +174,7 @@ class RepDownloaderMiddleware:
         absolute URL, for an http or https URL without a usable host, and for an agent without a
         name.
         """
-        return (await self.look_up(url, agent)).verdict
-
-    async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
-        """Return a named tuple: the ``verdict`` on ``url``, and what it rests on.
-
-        That is the ``agent`` that was asked for, the ``authority`` of the URL (``None`` if none
-        governs it), what is ``known`` of that, and ``by`` which of ``"rules"``, ``"override"``,
-        ``"pace"`` and ``"use"`` it was decided. Fetches and raises as :meth:`explain` does.
-        """
-        return await self.explainer.look_up(url, agent)
+        return (await self.explainer.look_up(url, agent)).verdict
 
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.
@@ -192,11 +182,8 @@ class RepDownloaderMiddleware:
         Without a request, or if the request names something that is not a token, these are the
         tokens of the crawl.
         """
-        return (
-            self._parts.identity.default
-            if request is None
-            else self._parts.identity.usable(request)
-        )
+        identity = self._parts.identity
+        return identity.default if request is None else identity.usable(request)
 
     def cache_info(self) -> dict[str, int]:
         """Return how many sites, bytes, fetches and waiting requests there are now."""

@@ -119,11 +119,10 @@ class RepStats:
 
     def archive_lost(self, error: Exception) -> None:
         """Say that exchanges cannot be archived."""
-        said = printable(str(error))
         logger.error(
             "The archive cannot be written (%s: %s); the crawl goes on without it",
             type(error).__name__,
-            said,
+            printable(str(error)),
         )
 
     def fetch_failed(

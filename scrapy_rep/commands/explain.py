@@ -19,16 +19,12 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, why
 
 _DECIDERS = {OVERRIDE: "by an override", PACE: "by the pace", USE: "by the use of the page"}
-_MOST_MATCHES = 12
-"""Rules that are shown of those that match; the others would lose to all of them."""
 
 
 class Explanation(NamedTuple):
     """What the rules of a file say about a URL, and how they come to it."""
 
     verdict: Verdict
-    matched: list[Verdict]
-    """What decides, then what would decide without it, and so on."""
     groups: list[int]
     """The user-agent lines of the groups that count."""
     others: list[tuple[str, Verdict]]
@@ -45,7 +41,7 @@ def run(project: Project, options: Namespace) -> Status:
         found = explained(known.body, requested_url(options.url), one.agent, profile)
     if options.format == "json":
         said = as_json(options.url, one, profile)
-        said["matched"] = [] if found is None else [as_plain(each) for each in found.matched]
+        said["by_rules"] = None if found is None else as_plain(found.verdict)
         said["other_profiles"] = {} if found is None else {n: as_plain(v) for n, v in found.others}
         say_json("explain", [said])
     else:
@@ -66,10 +62,9 @@ def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Expl
         and (other := _parse(body, name)).allowed(url, agent) is not verdict.allowed
     ]
     text = robots.text().encode("latin-1").decode("utf-8", "backslashreplace")
-    matched = robots.matching(url, agent)[:_MOST_MATCHES]
     groups = agent_lines(robots.group(robots.tokens_of(agent)))
     lines = text.removesuffix("\n").split("\n")[1:]
-    return Explanation(verdict, matched, groups, others, lines)
+    return Explanation(verdict, groups, others, lines)
 
 
 def _parse(body: bytes, profile: str) -> RobotsTxt:
@@ -99,14 +94,15 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
 
 def _excerpt(found: Explanation, origin: str) -> None:
     """Print the lines that count; ``>`` marks the deciding one."""
-    deciding, *losing = [verdict.line for verdict in found.matched] or [None]
-    counting = {line for line in (*found.groups, *losing, deciding) if line is not None}
+    deciding, lost = found.verdict.line, found.verdict.overruled
+    losing = None if lost is None else lost.line
+    counting = {line for line in (*found.groups, deciding, losing) if line is not None}
     if not counting:
         return
     say()
     say(painted(escaped(origin), "bold"))
     for number in sorted(counting):
         mark = ">" if number == deciding else " "
-        end = "  (decides)" if number == deciding else "  (loses)" if number in losing else ""
+        end = "  (decides)" if number == deciding else "  (loses)" if number == losing else ""
         text = f"  {mark} {number:>4}  {escaped(found.lines[number - 1])}{end}"
         say(painted(text, "bold" if mark == ">" else ""))

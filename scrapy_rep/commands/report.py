@@ -41,7 +41,7 @@ def run(project: Project, options: Namespace) -> Status:
     with closing(Tally()) as tally:
         for name in options.logs:
             with opened(name) as stream:
-                if not tally.add(name, stream):
+                if not tally.add(stream):
                     raise EndingError(f"{name}: it is not a decision log")
         tally.end()
         if options.output is None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 NOFOLLOW_KEY = "_scrapy_rep_nofollow"
 """The meta key. Scrapy 2.19 documents keys that begin with ``_`` as internal."""
 
-_SOURCES = ("meta", "X-Robots-Tag", "rel")
-
 
 def marked(request: Request, source: str) -> Request:
     """Return a copy of ``request`` that the gate refuses; ``source`` is where nofollow was read."""
@@ -42,4 +40,4 @@ def is_marked(request: Request) -> bool:
 def reason_of(request: Request) -> str:
     """Return why a marked request is refused."""
     source = request.meta[NOFOLLOW_KEY][0]
-    return f"nofollow ({source})" if source in _SOURCES else "nofollow"
+    return f"nofollow ({source})" if source else "nofollow"

@@ -110,12 +110,6 @@ def is_html(body: bytes) -> bool:
 
 def check_file(body: bytes) -> Iterator[Finding]:
     """Yield what is to be said about a file as a whole and about its encoding."""
-    if not body.strip():
-        yield finding(
-            "empty-file",
-            "the file is empty: everything is allowed",
-            'write "User-agent: *" and "Disallow:" to say so, or answer with status 404',
-        )
     if len(body) > DEFAULT_MAX_SIZE:
         yield finding(
             "over-500-kib",
@@ -218,11 +212,6 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
         path = line.value
         if path[:1] not in ("/", "*", ""):
             yield _cannot_match(file, line)
-        if "$" in path[:-1]:
-            at = line.column + path.index("$")
-            message = "a $ before the end of a path stands for itself"
-            fix = "end the path at the $, or write %24 to make clear that it is meant"
-            yield file.finding_at("dollar-inside", line, message, fix, at)
         written = file.lines[line.number - 1]
         mark = written.find("#")
         if mark > line.column - 1 and path and written[mark - 1] not in " \t":

@@ -44,8 +44,6 @@ def at_least(severity: Severity, least: Severity) -> bool:
 
 # fmt: off
 _ALL: Final = (
-    Code("agent-digit", "information", _RFC + "2.2.1",
-         "The name of a crawler holds a digit."),
     Code("agent-not-a-token", "warning", _RFC + "2.2.1",
          "The value of a user-agent line is not a product token: only its beginning counts."),
     Code("comment-in-path", "warning", _RFC + "2.2.3",
@@ -62,10 +60,6 @@ _ALL: Final = (
          "A category of Content-Usage has a value other than y and n, and counts as unknown."),
     Code("control-character", "warning", _RFC + "2.2",
          "A line holds a control or an invisible character, which counts as part of the value."),
-    Code("dollar-inside", "information", _RFC + "2.2.3",
-         "A $ that is not the last character of a path stands for itself."),
-    Code("empty-file", "information", _RFC + "2.3.1.1",
-         "The file says nothing: all is allowed."),
     Code("group-read-two-ways", "warning", _RFC + "2.1",
          "Between two user-agent lines stands something that is not a rule."),
     Code("group-without-rules", "information", _RFC + "2.2.1",

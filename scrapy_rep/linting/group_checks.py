@@ -26,8 +26,8 @@ from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
-_TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
-_WITH_DIGITS: Final = re.compile(r"[A-Za-z0-9_-]+")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+|\*")
+"""A product token. Names have digits, too, as MJ12bot, although RFC 9309 has none."""
 _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
@@ -42,11 +42,7 @@ def check_agents(file: RobotsFile) -> Iterator[Finding]:
             continue
         value = quoted(line.value)
         name = name_of(line.value)
-        if _WITH_DIGITS.fullmatch(line.value):
-            message = f'"{value}" holds a digit, which a product token does not'
-            fix = "leave it if the crawler calls itself so"
-            yield file.finding_at("agent-digit", line, message, fix)
-        elif not name:
+        if not name:
             what = f'"{value}"' if value else "the user-agent line"
             message = f"{what} names no crawler: the group is for none"
             fix = "write the product token of the crawler, or * for all"

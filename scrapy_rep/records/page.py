@@ -15,7 +15,7 @@ from markupsafe import Markup
 from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
 
-_CODE = frozenset({"Rule", "Example", "Mostly by", "Version", "Run", "Site", "File"})
+_CODE = frozenset({"Rule", "Example", "Mostly by", "Version", "Run", "Site"})
 """Columns whose cells are set as code."""
 _LONGEST = 1_000
 """Characters of a cell that are shown."""

@@ -21,7 +21,6 @@ create table decision (run text, time text, second integer not null, site text, 
   allowed integer, rule text, line integer, grp text, why text, outcome text, cause text,
   version text, delay real, override text, without text);
 create table run (run text primary key, time text, agent text, profile text, decisions text);
-create table file (name text, unread integer);
 """
 _INDEXES = """
 create index by_site on decision (site, version);
@@ -136,12 +135,6 @@ _SECTIONS = (
         left join run using (run) order by start, 1""",
         most=30,
     ),
-    Section(
-        "unread",
-        "Lines that could not be read",
-        ("File", "Lines"),
-        "select name, unread from file where unread > 0 order by name",
-    ),
 )
 
 
@@ -151,23 +144,22 @@ class Tally:
     def __init__(self) -> None:
         self._base = sqlite3.connect("", isolation_level=None)
         self._base.executescript("pragma journal_mode = off; pragma synchronous = off;" + _TABLES)
+        self._unread = 0
 
     def close(self) -> None:
         """Delete the tables."""
         self._base.close()
 
-    def add(self, name: str, stream: BinaryIO) -> bool:
+    def add(self, stream: BinaryIO) -> bool:
         """Add a log; return False if it has no line of one."""
-        read = unread = 0
+        read = 0
         lines = read_lines(stream)
         while batch := [*islice(lines, _BATCH)]:
             added = self._insert([line for line in batch if line is not None])
             read += added
-            unread += len(batch) - added
+            self._unread += len(batch) - added
             if not read:
                 break  # so long a start without a line of a log is not a log
-        told = name.encode("utf-8", "backslashreplace").decode()
-        self._base.execute("insert into file values (?, ?)", (told, unread))
         return read > 0
 
     def end(self) -> None:
@@ -205,11 +197,10 @@ class Tally:
             (select count(*) from (select site from decision where version <> ''
             group by site having count(distinct version) > 1)) as changed_sites,
             not exists (select 1 from (select distinct run from decision) left join run using (run)
-            where decisions is not 'all') as is_complete,
-            (select sum(unread) from file) as unread from decision"""
+            where decisions is not 'all') as is_complete from decision"""
         )
         totals = dict(zip((name for name, *_ in found.description), found.fetchone(), strict=True))
-        return {**totals, "is_complete": bool(totals["is_complete"])}
+        return {**totals, "is_complete": bool(totals["is_complete"]), "unread": self._unread}
 
     def course(self) -> list[Interval]:
         """Return the decisions over time, in intervals of the same length."""

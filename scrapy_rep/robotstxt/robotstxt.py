@@ -38,9 +38,6 @@ OCTETS_OF_A_FILE: Final = 700
 """Octets of memory of this object without its body and its rules."""
 OCTETS_OF_A_LINE: Final = 200
 """Octets of memory for a pattern and its line, once a verdict needed it."""
-_MOST_TRIED: Final = 20_000_000
-"""Rules, times the octets of a URL, of which a tool tries each: half a second. 24,000 rules fit a
-URL of 800 octets."""
 _FIRST_SCORE: Final = 2**31
 """More than the rules of any file: the score of the first rule where the first match counts."""
 MOST_KEPT: Final = 64
@@ -165,32 +162,6 @@ class RobotsTxt:
             return unmatched(group)
         key = self.tokens_of(agent), match.allow, (*match.patterns,), (*match.overruled,)
         return self.keep(key, lambda: self._by_rule(match, group, compiled, agent))
-
-    def matching(self, url: str, agent: str | Sequence[str]) -> list[Verdict]:
-        """Return a verdict by the rule that decides, then by each other rule that matches.
-
-        The strongest rule comes first. This is for tools: each rule is tried as if it were the only
-        one of a file. The list is empty if no rule decides, and ends with the first one if there
-        are too many rules to be tried with a URL of its length.
-        """
-        verdict = self.verdict(url, agent)
-        if verdict.rule is None:
-            return []
-        group = self.group(self.tokens_of(agent))
-        rules = [*lines.rules_of(group, self.profile)]
-        if len(rules) * len(url) > _MOST_TRIED:
-            return [verdict]
-        octets = form_of(self.profile).octets
-        found: dict[tuple[bool, str], tuple[int, bool, int, str]] = {}
-        for rank, (allow, pattern, line) in enumerate(rules):
-            alone = f"User-agent: *\nDisallow: {pattern}".encode("latin-1")
-            if not RobotsTxt(alone, self.profile).allowed(url, lines.DEFAULT):
-                strength = octets(pattern) if self.profile.most_octets_win else -rank
-                found.setdefault((allow, pattern), (-strength, not allow, line, pattern))
-        ranked = sorted(found.values())
-        shown = [_shown(not disallow, text, line) for _, disallow, line, text in ranked]
-        others = [rule for rule in shown if rule != verdict.rule]
-        return [verdict, *[Verdict(x.allow, x, x.line, verdict.group, BY_RULE) for x in others]]
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
         """Return the Crawl-delay for a crawler, in seconds. RFC 9309 section 2.2.4."""

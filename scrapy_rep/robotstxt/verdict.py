@@ -99,11 +99,12 @@ def is_undefined(verdict: Verdict) -> bool:
 
 
 def as_plain(verdict: Verdict) -> dict[str, Any]:
-    """Return what JSON says of a verdict; the rule is its line as text."""
+    """Return what JSON says of a verdict; a rule is its line as text."""
     return {
         "allowed": verdict.allowed,
         "rule": None if verdict.rule is None else str(verdict.rule),
         "line": verdict.line,
         "group": verdict.group,
         "reason": verdict.reason,
+        "overruled": None if verdict.overruled is None else str(verdict.overruled),
     }

@@ -56,8 +56,6 @@ class SingleFlight:
     waits to that request. ``result`` is ``None`` until there is one.
     """
 
-    __slots__ = ("result", "started", "task", "waiters")
-
     def __init__(self) -> None:
         self.started = monotonic()
         self.waiters: dict[Deferred[CachedRules], Any] = {}

@@ -53,8 +53,6 @@ class Exchange:
     body was cut at the limit.
     """
 
-    __slots__ = ("_limit", "_received", "_running", "has_codings", "octets", "was_shown")
-
     def __init__(self, limit: int, received: Received | None = None):
         self.octets = 0
         """The octets of the body that have come, as far as the download handler reports them."""

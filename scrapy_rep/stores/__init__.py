@@ -106,11 +106,9 @@ def check_store(uri: str) -> None:
 
 def _no_store(uri: str, scheme: str) -> ValueError:
     """Return an error that says what there is, and what ``scheme`` was probably meant for."""
-    known = {name.replace("+", "-"): name for name in (*SCHEMES, "file")}
-    found = get_close_matches(scheme[:100].lower().replace("+", "-"), known, n=1)
-    meant = "sqlite" if found == ["file"] else known[found[0]] if found else ""
-    slashes = "//" if meant in REDIS_SCHEMES else ""
-    hint = f"; did you mean {meant}:{slashes}?" if meant else ""
+    found = get_close_matches(scheme[:100].lower(), SCHEMES, n=1)
+    slashes = "//" if found and found[0] in REDIS_SCHEMES else ""
+    hint = f"; did you mean {found[0]}:{slashes}?" if found else ""
     return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")
 
 

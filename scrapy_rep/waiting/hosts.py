@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -28,46 +29,33 @@ _MOST_ASKERS = 100
 NEVER = float("-inf")
 
 
+@dataclass(eq=False, slots=True)
 class PacedHost:
-    """One host that asks for a pace. All times are by the monotonic clock.
+    """One host that asks for a pace. All times are by the monotonic clock."""
 
-    ``least`` is the operator's own delay. ``withheld`` are the requests that wait in the scheduler.
-    ``coming`` is the one that has the next turn: it is ready, or handed out and has yet to reach
-    the last step, where ``arrived`` ones wait; if it was returned when its turn came, it has the
-    turn until ``claim_until``. ``held_up_at`` is when a request began to wait since the last turn.
-    ``busy`` are its requests from the grant of their turn to the end of their download; ``ended``
-    is when the last one ended. If other workers keep its pace, too, no turn is to be had before
-    ``not_before``; ``failing_since`` is when asking for one began to fail.
-    """
-
-    __slots__ = (
-        "_askers",
-        "arrived",
-        "busy",
-        "claim_until",
-        "coming",
-        "ended",
-        "failing_since",
-        "held_up_at",
-        "least",
-        "name",
-        "not_before",
-        "timer",
-        "withheld",
-    )
-
-    def __init__(self, name: str, least: float):
-        self.name = name
-        self.least = least
-        self.busy: set[Request] = set()
-        self.coming: Request | None = None
-        self.arrived: list[Arrived] = []
-        self.withheld: list[Item] = []
-        self.held_up_at: float | None = None
-        self.timer: CallLaterResult | None = None
-        self.ended = self.not_before = self.claim_until = NEVER
-        self.failing_since: float | None = None
-        self._askers: dict[Asker, tuple[float, float]] = {}
+    name: str
+    least: float
+    """The operator's own delay."""
+    busy: set[Request] = field(default_factory=set)
+    """Its requests, from the grant of their turn to the end of their download."""
+    coming: Request | None = None
+    """The request that has the next turn: it is ready, or handed out and has yet to arrive."""
+    arrived: list[Arrived] = field(default_factory=list)
+    """The requests that wait at the last step."""
+    withheld: list[Item] = field(default_factory=list)
+    """The requests that wait in the scheduler."""
+    held_up_at: float | None = None
+    """When a request began to wait since the last turn."""
+    timer: CallLaterResult | None = None
+    ended: float = NEVER
+    """When its last request ended."""
+    claim_until: float = NEVER
+    """Until when :attr:`coming` has the turn, if it was returned when its turn came."""
+    not_before: float = NEVER
+    """No turn is to be had before this, if other workers keep its pace, too."""
+    failing_since: float | None = None
+    """When asking the store for a turn began to fail."""
+    _askers: dict[Asker, tuple[float, float]] = field(default_factory=dict)
 
     def ask(self, asker: Asker, interval: float) -> None:
         """Heed an interval for a day from now; it replaces what ``asker`` asked for before."""

@@ -110,8 +110,6 @@ class SharedTurns(Protocol):
 class _Held:
     """A turn that the store granted, or that is taken without it: then ``token`` is empty."""
 
-    __slots__ = ("host", "since", "token", "until")
-
     def __init__(self, host: PacedHost, token: str, since: float):
         self.host = host
         self.token = token

@@ -34,6 +34,7 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
         "verdict": "disallowed",
         "allowed": False,
         "reason": "rule",
+        "overruled": None,
         "rule": "Disallow: /private",
         "line": 2,
         "group": "*",

@@ -58,18 +58,19 @@ class TestExplain:
         ended = robots("explain", "--format", "json", shop.url("/search"))
         [told] = results(ended.out)
         [checked] = results(robots("check", "--format", "json", shop.url("/search")).out)
-        assert [*told] == [*checked, "matched", "other_profiles"]
+        assert [*told] == [*checked, "by_rules", "other_profiles"]
         word = "allowed" if status == 404 else "disallowed"
         assert (told["verdict"], ended.status) == (word, status == 200)
         assert told["lack_of_rules"] == (None if status == 200 else "no robots.txt: status 404")
-        assert [one["line"] for one in told["matched"]] == ([2] if status == 200 else [])
+        by_rules = told["by_rules"]
+        assert (by_rules and by_rules["line"]) == (2 if status == 200 else None)
 
     @pytest.mark.parametrize("profile", first(2, PROFILES))
     def test_every_profile_is_explained(self, robots_txt: Path, profile: str) -> None:
-        """The rule that decides comes first among those that match."""
+        """By the rule that decides."""
         words = ("-s", f"REP_PROFILE={profile}", "--robots-txt", robots_txt, "--format", "json")
         [told] = results(robots("explain", *words, "https://e.invalid/private").out)
-        assert told["matched"][0]["line"] == told["line"] == 2
+        assert told["by_rules"]["line"] == told["line"] == 2
 
 
 class TestLint:
@@ -79,10 +80,10 @@ class TestLint:
         ("body", "words", "status"),
         first(5, [
             (b"User-agent: *\nDisallow:\n", [], 0),
-            (b"User-agent: b0t\nDisallow:\n", [], 0),
+            (b"User-agent: bot\n", [], 0),
             (b"User-agent: a/1\nDisallow:\n", [], 1),
             (b"User-agent: a/1\nDisallow:\n", ["--ignore", "agent-not-a-token"], 0),
-            (b"User-agent: b0t\nDisallow:\n", ["--all"], 0),
+            (b"User-agent: bot\n", ["--all"], 0),
             (b"", [], 0),
             (os.urandom(5000) + b"\n:\xff", [], 1),
         ]),
@@ -114,9 +115,9 @@ class TestLint:
 
     def test_what_needs_no_change_is_shown_on_request(self) -> None:
         """With `--all`."""
-        body = b"User-agent: b0t\nDisallow:\n"
+        body = b"User-agent: bot\n"
         assert robots("lint", "-", given=body).out == "no findings\n"
-        assert "[agent-digit]" in robots("lint", "--all", "-", given=body).out
+        assert "[group-without-rules]" in robots("lint", "--all", "-", given=body).out
 
     def test_url_is_fetched(self, site: Site) -> None:
         """As a crawl would fetch it; an unreachable one is status 3."""

@@ -98,14 +98,14 @@ def test_every_spelling_is_judged_as_a_crawl_judges_it(site: Site, tmp_path: Pat
 def test_explanation_is_of_the_url_that_is_requested(
     site: Site, tmp_path: Path, path: str, rule: str, is_fetched: bool
 ) -> None:
-    """What decides and the rules that match; the URL is shown as given."""
+    """By the rule that decides; the URL is shown as given."""
     file = tmp_path / "robots.txt"
     file.write_text(TEXT)
     url = site.authority(robots=TEXT).url("") + path
     words = () if is_fetched else ("--robots-txt", file)
     [said] = results(robots("explain", "--format", "json", *words, url).out)
     assert (said["url"], said["verdict"]) == (url, "disallowed")
-    assert said["matched"][0]["rule"] == said["rule"] == f"Disallow: {rule}"
+    assert said["by_rules"]["rule"] == said["rule"] == f"Disallow: {rule}"
 
 
 def test_preferences_are_those_of_the_url_that_is_requested(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from scrapy_rep.linting.codes import CODES, SEVERITIES
 from tests.linting.reference import described
 from tests.rows import rows
 
-WITHOUT_A_LINE = {"over-500-kib", "empty-file"}
+WITHOUT_A_LINE = {"over-500-kib"}
 
 
 def test_the_page_has_every_code_in_alphabetical_order() -> None:

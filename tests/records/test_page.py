@@ -30,10 +30,10 @@ HOSTILE = [
 ]
 
 
-def page_of(*values: dict[str, Any], name: str = "decisions.jsonl") -> str:
+def page_of(*values: dict[str, Any]) -> str:
     """The page of one log."""
     with closing(Tally()) as tally:
-        tally.add(name, io.BytesIO(lines(*values)))
+        tally.add(io.BytesIO(lines(*values)))
         tally.end()
         return page(tally)
 
@@ -123,7 +123,7 @@ def hostile(text: str) -> str:
         overridden(700, site, override=text, without=without),
         overridden(800, site, override=f"allow, entry 1: {text} ({text}, until 2027-01-01)"),
     ]
-    return page_of(*values, name=text)
+    return page_of(*values)
 
 
 def shape(source: str) -> Counter[tuple[str, tuple[str, ...]]]:

@@ -23,8 +23,8 @@ OTHER = "1" * 32
 def tallied(*logs: bytes) -> Tally:
     """The tally of some logs, which is closed with the test."""
     tally = Tally()
-    for number, octets in enumerate(logs):
-        tally.add(f"log {number}", io.BytesIO(octets))
+    for octets in logs:
+        tally.add(io.BytesIO(octets))
     tally.end()
     return tally
 
@@ -131,12 +131,10 @@ def test_whether_the_log_is_complete_is_known_of_all_runs() -> None:
             assert tally.totals["is_complete"] is complete
 
 
-def test_lines_that_cannot_be_read_are_counted_by_file() -> None:
+def test_lines_that_cannot_be_read_are_counted() -> None:
     """One that is cut short, too."""
     octets = lines(run(), decision()) + b"noise\n" + b'{"type":"deci'
     with closing(tallied(octets, lines(run()))) as tally:
-        [unread] = [one.rows for one in sections(tally) if one.name == "unread"]
-        assert unread == [("log 0", 2)]
         assert (tally.totals["decisions"], tally.totals["unread"]) == (1, 2)
 
 
@@ -144,14 +142,14 @@ def test_lines_that_cannot_be_read_are_counted_by_file() -> None:
 def test_a_file_without_a_line_of_a_log_is_not_one(octets: bytes) -> None:
     """It says so."""
     with closing(Tally()) as tally:
-        assert not tally.add("log", io.BytesIO(octets))
+        assert not tally.add(io.BytesIO(octets))
 
 
 def test_a_file_that_begins_with_noise_is_given_up_soon() -> None:
     """A video takes no time."""
     stream = io.BytesIO(b"noise\n" * 1_000_000)
     with closing(Tally()) as tally:
-        assert not tally.add("video", stream)
+        assert not tally.add(stream)
     assert stream.tell() < 100_000
 
 
@@ -173,7 +171,7 @@ def test_figures_are_exact_and_memory_does_not_grow_with_the_log(
         stream = io.BytesIO(octets)
         tracemalloc.start()
         with closing(Tally()) as tally:
-            tally.add("log", stream)
+            tally.add(stream)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
             tally.end()

@@ -224,7 +224,6 @@ def test_a_dropped_file_is_freed_at_once() -> None:
             robots.allowed(f"https://e.org{path}", "mybot")
             robots.verdict(f"https://e.org{path}", ["other", "mybot"])
         robots.crawl_delay("mybot")
-        robots.matching("https://e.org/a", "mybot")
         assert robots.sitemaps
 
     for profile in PROFILES:
@@ -244,46 +243,6 @@ def test_a_dropped_file_is_freed_at_once() -> None:
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
-
-
-MATCHING = b"""User-agent: a
-Disallow: /x
-Allow: /*y
-Disallow: /x
-Disallow: /z
-
-User-agent: a
-Disallow: /*%2Fy
-"""
-
-
-@rows(
-    "profile, path, expected",
-    [
-        ("rfc9309", "/x%2fy", [(False, "/*%2Fy", 8), (True, "/*y", 3), (False, "/x", 2)]),
-        ("rfc9309", "/x", [(False, "/x", 2)]),
-        ("rfc9309", "/z/../xy", [(True, "/*y", 3), (False, "/x", 2), (False, "/z", 5)]),
-        ("rfc9309", "/z/../x", [(False, "/z", 5), (False, "/x", 2)]),
-        ("rfc9309", "/a", []),
-        ("kollar", "/x/*y", [(False, "/x", 2)]),
-    ],
-)
-def test_all_rules_that_match_are_shown(
-    profile: str, path: str, expected: list[tuple[bool, str, int]]
-) -> None:
-    """RFC 9309 section 2.2.2: first the one that decides, then the one that would without it."""
-    robots = RobotsTxt.parse(MATCHING, profile=profile)
-    found = robots.matching(f"https://e.org{path}", "a")
-    assert found[:1] == [robots.verdict(f"https://e.org{path}", "a")][: len(found)]
-    assert [(one.allowed, one.rule and one.rule.pattern, one.line) for one in found] == expected
-    assert robots.matching("https://e.org/robots.txt", "a") == []
-
-
-def test_of_many_rules_and_a_long_url_the_deciding_one_is_shown() -> None:
-    """RFC 9309 section 3: a tool does not try thousands of rules with a URL of 8 KB."""
-    robots = RobotsTxt.parse("User-agent: *\n" + "Disallow: /a\nDisallow: /*b\n" * 1_500)
-    for length, number in ((6_000, 2), (8_000, 1)):
-        assert len(robots.matching("https://e.org/" + "ab" * (length // 2), "x")) == number
 
 
 @rows(

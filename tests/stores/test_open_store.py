@@ -116,7 +116,6 @@ def test_what_names_no_store_is_a_value_error(uri: str) -> None:
         ("SQLite", "sqlite:"),
         ("sqllite:robots.db", "sqlite:"),
         ("sqlite3:", "sqlite:"),
-        ("file", "sqlite:"),
         ("redis", "redis://"),
         ("redis:localhost", "redis://"),
         ("reddis://localhost", "redis://"),
