@@ -166,7 +166,8 @@ def test_four_workers_fetch_each_robots_txt_once(
     fetches = [len(each.robots_hits) for each in estate.all]
     assert min(fetches) == 1
     # A look-up that a busy machine makes late counts as failed, and is fetched for again.
-    assert sum(fetches) <= (2 if count == SIZES[0] else 1.01) * count
+    failed = sum(workers.stats(number).get("robotstxt/store/error", 0) for number in range(4))
+    assert sum(fetches) <= (2 if count == SIZES[0] else 1.01) * count + failed
     # On a busy machine one may be started when the others have done all.
     assert sum(len(workers.ends(number)) > 0 for number in range(4)) >= 2
     print(f"fetches: {sum(fetches)} of {count} authorities")  # noqa: T201
