@@ -28,15 +28,19 @@ PAGES = 3_000
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_rep.Addon": 100},
     "ROBOTSTXT_USER_AGENT": "mybot",
-    "REP_PREFERENCES": "off",
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "LOG_ENABLED": False,
 }
 MODES: dict[str, dict[str, Any]] = {
-    "off": {"REP_PAGE_DIRECTIVES": "off"},
-    "report": {"REP_PAGE_DIRECTIVES": "report"},
-    "obey": {"REP_PAGE_DIRECTIVES": "obey", "REP_NOINDEX": "drop"},
+    "off": {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"},
+    "report": {},
+    "obey": {
+        "REP_PAGE_DIRECTIVES": "obey",
+        "REP_NOINDEX": "drop",
+        "REP_PREFERENCES": "drop",
+        "REP_PURPOSES": ["train-ai"],
+    },
 }
 
 HEAD = (
@@ -62,13 +66,13 @@ def page(head: str = "") -> bytes:
 
 
 KINDS = {
-    "HTML that says nothing": (page(), "text/html; charset=utf-8"),
-    "HTML with META robots": (page(ROBOTS), "text/html; charset=utf-8"),
-    "not HTML": (page(), "application/pdf"),
+    "HTML that says nothing": (page(), HtmlResponse),
+    "HTML with META robots": (page(ROBOTS), HtmlResponse),
+    "not HTML": (page(), Response),
 }
 
 
-async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: str) -> float:
+async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: type[Response]) -> float:
     """Return the microseconds that a page takes on its way through the spider middlewares."""
     crawler = Crawler(Spider, {**SETTINGS, **settings})
     crawler.spider = Spider("bench")
@@ -77,7 +81,7 @@ async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: str) -
     manager: SpiderMiddlewareManager = crawler.engine.scraper.spidermw
     present = [each for each in manager.middlewares if isinstance(each, RepSpiderMiddleware)]
     assert len(present) == 1  # where it is off, it reads nothing
-    headers = {"Content-Type": kind, "Server": "nginx", "ETag": '"1"'}
+    headers = {"Content-Type": "text/html; charset=utf-8", "Server": "nginx", "ETag": '"1"'}
 
     async def callback(response: Response, request: Request) -> Iterable[Any]:
         return [{"url": response.url}, *(Request(f"{response.url}/{n}") for n in range(10))]
@@ -87,7 +91,7 @@ async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: str) -
         request = Request(f"https://example.org/{number}")
         # A body of its own each time, as from a socket: none of it is in the cache of the machine.
         octets = bytes(bytearray(body))
-        response = HtmlResponse(request.url, headers=headers, body=octets, request=request)
+        response = kind(request.url, headers=headers, body=octets, request=request)
         start = time.process_time()
         output: Any = await manager.scrape_response_async(callback, response, request)
         assert len([each async for each in output]) == 11
