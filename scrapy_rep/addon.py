@@ -1,4 +1,4 @@
-"""The add-on: it enables the middlewares of this package, at the right order."""
+"""The add-on: it enables the middlewares of this package, and wraps the scheduler."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class Addon:
             raise BadSettingError(str(error)) from None
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Replace Scrapy's ``RobotsTxtMiddleware`` by :class:`RepDownloaderMiddleware`.
+        """Enable the three middlewares of this package; wrap the scheduler and its queue.
 
-        If the project gives Scrapy's an order, it is taken over. Enable
-        :class:`RepSpiderMiddleware`, too, unless the project configures it.
+        :class:`RepDownloaderMiddleware` takes the place of Scrapy's ``RobotsTxtMiddleware``, and
+        its order if the project gives one. What the project configures itself is left as it is.
 
         Raises ``ValueError`` if a middleware of the project is not configured: for
         ``NotConfigured`` Scrapy would go on without this add-on.

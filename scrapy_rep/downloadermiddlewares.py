@@ -56,7 +56,7 @@ def failing_at_start(crawler: Crawler) -> Iterator[None]:
         raise
 
 
-def is_obeying(crawler: Crawler) -> bool:
+def is_built(crawler: Crawler) -> bool:
     """Return True if the downloader middleware of a crawl was built."""
     return crawler in _BUILT
 
@@ -65,7 +65,7 @@ class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
 
     A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance of
-    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``; its ``explainer``
+    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``; its :meth:`explain`
     answers for URLs that are not requested.
     """
 
@@ -76,7 +76,6 @@ class RepDownloaderMiddleware:
         self._stats = parts.stats
         self._fetches = parts.places.fetches
         self._is_prepared = False
-        self._takes_turns = False
         self.turns = parts.turns
         """The turns of the hosts that ask for a pace."""
         self.withheld = parts.withheld
@@ -115,7 +114,7 @@ class RepDownloaderMiddleware:
             if not self._is_prepared:
                 self._prepare()
             again = await self._gate.check(request)
-            if again is None and self._takes_turns:
+            if again is None and self.turns.is_early:
                 again = await self.arrive(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
@@ -196,8 +195,7 @@ class RepDownloaderMiddleware:
 
     def _prepare(self) -> None:
         """Look for what this package needs of Scrapy, the first time that a spider is open."""
-        if not self._is_prepared and self._parts.scrapy.check():
-            self._is_prepared = True
+        self._is_prepared = self._parts.scrapy.check()
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
@@ -216,7 +214,6 @@ class RepDownloaderMiddleware:
         """Say which parts of this package the settings lack, and what checks requests as well."""
         enabled = self._crawler.get_downloader_middleware
         if enabled(RepLastStep) is None:
-            self._takes_turns = True
             self.turns.take_early()
             logger.warning(
                 "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a "

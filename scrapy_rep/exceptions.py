@@ -59,7 +59,7 @@ class RobotsUnreachable(IgnoreRequest):
 
     ``cause`` says why, and ``detail`` more of it, if there is more to say. ``retry_at`` (seconds
     since the epoch, or ``None`` if unknown) is from when on the authority will be asked again.
-    ``authority`` is ``None`` where the URL names none.
+    ``authority`` is ``None`` where the URL names none, or the check itself failed.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""Every use of what Scrapy does not document, and the check of it when a crawl starts.
+"""The uses of what Scrapy does not document, and the check of them when a crawl starts.
+
+One more is in :mod:`scrapy_rep.scheduler`: the ``pqueues`` of Scrapy's default priority queue.
 
 A name that is necessary and missing ends the crawl with one line. One that is optional switches off
 what needs it, with one line. The crawl never changes silently.

@@ -23,7 +23,7 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.downloadermiddlewares import (
     RepDownloaderMiddleware,
     failing_at_start,
-    is_obeying,
+    is_built,
 )
 from scrapy_rep.gate.nofollow import marked, marked_in_place
 from scrapy_rep.gate.page_responses import (
@@ -81,7 +81,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
-        if not is_obeying(crawler):
+        if not is_built(crawler):
             raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
@@ -130,7 +130,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
                     is_held = True
                     await sleep(_PAUSE)
             except Exception as error:  # noqa: BLE001  # the request in hand would be lost
-                self._stats.own_fault("The look at what waits", error)
+                self._stats.own_fault("The look at what waits", error, "start() goes on")
             yield each
             if is_held and withheld.is_closing:
                 # Scrapy would take up all the rest in one go before it closes.

@@ -58,6 +58,7 @@ PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _MOST_SAID = 20
+_REFUSED = "requests that depend on it are refused"
 
 
 def response_status(status: int) -> str:
@@ -142,8 +143,8 @@ class RepStats:
             retry_in,
         )
 
-    def own_fault(self, where: str, error: BaseException) -> None:
-        """Log a fault of this package or its surroundings; what it guards stays disallowed.
+    def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
+        """Log a fault of this package or its surroundings, and what follows from it.
 
         This never raises: what follows a fault has to be done in any case.
         """
@@ -151,12 +152,7 @@ class RepStats:
             said = printable(str(error))
         except Exception:  # noqa: BLE001  # a custom exception may not even have a text
             said = "without a text"
-        logger.error(
-            "%s failed (%s: %s); requests that depend on it are refused",
-            where,
-            type(error).__name__,
-            said,
-        )
+        logger.error("%s failed (%s: %s); %s", where, type(error).__name__, said, then)
 
     def store_failed(self, why: str) -> None:
         """Log that the store fails, and what follows."""

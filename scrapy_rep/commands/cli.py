@@ -34,7 +34,7 @@ def prepare(args: Sequence[str], opts: Namespace) -> None:
 
 
 def run(settings: BaseSettings, opts: Namespace) -> int:
-    """Return the exit status of a subcommand, after a line on stderr unless that is 0."""
+    """Return the exit status of a subcommand; unless it is 0, a line on stderr says why."""
     options = opts.robots
     if options.quiet:
         # Otherwise Python writes warnings to stderr.

@@ -20,7 +20,6 @@ from gzip import GzipFile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
-from urllib.parse import unquote
 
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
@@ -67,12 +66,12 @@ class Ruling(NamedTuple):
     octets: int = 0
 
 
-def _none(reason: str, rest: str = DISALLOWED) -> Ruling:
+def _refuses(reason: str, rest: str = DISALLOWED) -> Ruling:
     return Ruling(lambda _: False, lambda _: reason, rest)
 
 
-_NOT_A_URL: Final = _none("not a URL", _MALFORMED)
-_TOO_LONG: Final = _none("line too long", _MALFORMED)
+_NOT_A_URL: Final = _refuses("not a URL", _MALFORMED)
+_TOO_LONG: Final = _refuses("line too long", _MALFORMED)
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
 _NOTHING_KNOWN: Final[dict[Authority, Ruling]] = {}
 
@@ -82,7 +81,7 @@ def _ruling_of(
 ) -> Ruling:
     """Return what a site says, as a crawl understands it; if nothing is known, nothing passes."""
     if known is None:
-        return _none(UNREACHABLE, _UNDECIDED)
+        return _refuses(UNREACHABLE, _UNDECIDED)
     asked = asked_for(authority.robots_uri, authority, agent)
     robots, octets = known.robots, len(known.body or b"")
 
@@ -169,8 +168,7 @@ def run(project: Project, options: Namespace) -> Status:
         raise EndingError("--robots-txt and --warc: give one of them")
     refuse_stdin_twice(options.source, options.robots_txt)
     chosen = project.chosen
-    store = unquote((chosen.store or "").removeprefix("sqlite://"))
-    inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, store)
+    inputs = (options.source, options.robots_txt, options.warc, chosen.overrides)
     refuse_to_overwrite(options.rejected, *inputs)
     fetches = not (options.robots_txt or options.warc)
     # The rules are read before any output is opened.
@@ -211,9 +209,9 @@ def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruli
         if archive is not None:
             found = archive.find(authority)
             if found is not None and found.damage:
-                return _none(escaped(found.damage), _UNDECIDED)
+                return _refuses(escaped(found.damage), _UNDECIDED)
             if found is None and options.missing != "allow":
-                return _none("not in the archive", DISALLOWED if options.missing else _UNDECIDED)
+                return _refuses("not in the archive", DISALLOWED if options.missing else _UNDECIDED)
             answer = (b"", 404) if found is None else (found.body, found.status)
         known = offline.known(authority, *answer)
         return _ruling_of(offline.judge, authority, known, offline.agent)

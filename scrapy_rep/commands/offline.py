@@ -1,7 +1,7 @@
 """What a crawl would decide if robots.txt files were as they are in a file or an archive.
 
-Nothing is fetched. All that decides in a crawl decides here: the
-profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
+Nothing is fetched. All that decides in a crawl decides here: the profile, the limits,
+``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from scrapy_rep.stats import RepStats
 class Offline:
     """Decides by the settings of a project, for ``agent`` or else for its own crawler.
 
-    This is also where the judge has the pace of rules from. Raises ``EndingError`` for bad
-    settings.
+    The judge reads the pace of rules here, too. Raises ``EndingError`` for bad settings.
     """
 
     def __init__(self, project: Project, agent: Sequence[str] | None) -> None:

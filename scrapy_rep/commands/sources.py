@@ -1,4 +1,4 @@
-"""Where the text of a robots.txt comes from: a file, standard input, or a URL that is fetched."""
+"""What subcommands read: files and standard input, compressed or not; and which names are URLs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from scrapy_rep.gate.page_url import requested_url
 
 STDIN = "-"
 _STDOUT = 1
+_DATABASE = b"SQLite format 3\0"
 _MOST_OCTETS = 64 * 1024 * 1024
-"""Octets of a file that are read; only the first 500 KiB can hold rules."""
+"""Octets of a robots.txt that are read from a file; a larger one is cut."""
 
 
 class DamagedError(EndingError):
@@ -69,10 +70,15 @@ def refuse_stdin_twice(*sources: str | None) -> None:
 
 
 def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
-    """Raise ``EndingError`` if what a subcommand writes would replace what it reads.
+    """Raise ``EndingError`` if what a subcommand writes would replace what it reads, or a database.
 
-    Standard output counts too: a shell may have opened an input to append to it.
+    The store is one, whichever way it is named. Standard output counts too: a shell may have opened
+    an input to append to it.
     """
+    if output not in (None, STDIN) and Path(str(output)).is_file():
+        with Path(str(output)).open("rb") as file:
+            if file.read(len(_DATABASE)) == _DATABASE:
+                raise EndingError(f"{output} is a database, and would be overwritten")
     for name in inputs:
         if not isinstance(name, str) or name == STDIN:
             continue

@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from scrapy import Spider
@@ -16,7 +16,7 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import EndingError, Status, counted, note, say, say_json, table
-from scrapy_rep.commands.sources import governing, read
+from scrapy_rep.commands.sources import governing, opened
 from scrapy_rep.sites.store_adapter import open_configured
 from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.base import FLUSH_AFTER
@@ -25,10 +25,12 @@ from scrapy_rep.stores.stored import StoredEntry
 
 def run(project: Project, options: Namespace) -> Status:
     """Do to the store what the action says."""
-    if options.action == "import":
-        options.given = read(options.source)  # before a store is made for it
     act = {"list": _list, "show": _show, "export": _export, "import": _import, "forget": _forget}
-    with _configured_store(project, create=options.action == "import") as store:
+    imports = options.action == "import"
+    with (
+        opened(options.source) if imports else nullcontext() as options.given,
+        _configured_store(project, create=imports) as store,  # only if there is something to import
+    ):
         return act[options.action](store, options)
 
 
@@ -113,7 +115,7 @@ def _export(store: Store, options: Namespace) -> Status:
 
 
 def _import(store: Store, options: Namespace) -> Status:
-    lines = [line for line in options.given.split(b"\n") if line.strip()]
+    lines = (line for line in options.given if line.strip())
     try:
         number = store.import_(map(_parsed, lines))
     except ValueError as error:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Records decisions. A request that would pass is refused if one of these methods raises."""
+    """Records decisions. A request that would pass is refused if one of the first three raises."""
 
     def passed(
         self, asked: Asked, cached: CachedRules, verdict: Verdict | None, requested: str | None

@@ -77,8 +77,8 @@ class Gate:
     def lacks(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
         """Return what a request lacks before it may be handed out; None if nothing.
 
-        ``waited`` says that the request has waited for its rules, so that the pace which they ask
-        for may not be known yet.
+        ``waited`` says that the request was withheld. If that was for its rules, the pace which
+        they ask for may not be known yet.
         """
         meta = request.meta
         try:
@@ -240,9 +240,9 @@ class Gate:
     async def check_final_url(self, request: Request, url: str) -> Request | None:
         """Judge the final URL of a response, if that is of another page than was asked for.
 
-        Awaits its rules if they are not known; the request keeps no other from being made
-        meanwhile. Returns the request if the crawl closes before they are, and the scheduler keeps
-        its queue. Raises as :meth:`check` does.
+        Awaits its rules if they are not known, and holds up no other request meanwhile. Returns
+        the request if the crawl closes before they are, and the scheduler keeps its queue. Raises
+        as :meth:`check` does.
         """
         if request.meta.get("dont_obey_robotstxt"):
             return None

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _NOT_LOGGED = ("store", "overrides", "decision_log", "warc")
-"""Settings that a run's line leaves out: what may hold a password, and what stands apart there."""
+"""Settings that a run's line leaves out: a possible password, paths, and what stands apart."""
 
 
 class Basis(NamedTuple):

@@ -1,4 +1,4 @@
-"""Sums up decision logs: one temporary SQLite table of all decisions, and one query per section.
+"""Sums up decision logs: temporary SQLite tables of decisions and runs, one query per section.
 
 So every figure is exact, however long the logs are and in whatever order their lines come.
 """

@@ -43,7 +43,7 @@ class Verdict:
     memory. ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself`` or
     ``too costly``; ``(last good copy)`` is added while such a copy is followed. If something other
     than rules decides, it says what: ``unavailable``, ``unreachable``, ``access denied (403)``,
-    ``override``, ``nofollow (meta)``, or a few words on the pace, the hours or the use of the page.
+    ``override``, ``nofollow (meta)``, or a few words on the pace or the use of the page.
     """
 
     allowed: bool

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 MOST_LENT: Final = 1_000
-"""How many requests that wait in place are lent one at most."""
+"""The most requests waiting in place that are lent a place."""
 
 
 class Places:
-    """The places that are lent. Only this class changes how many requests the downloader has."""
+    """The places that are lent. This class alone changes how many places the downloader has."""
 
     def __init__(self, scrapy: ScrapyNames, stats: RepStats):
         self._scrapy = scrapy

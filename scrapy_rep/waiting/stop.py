@@ -107,7 +107,7 @@ def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepSta
     try:
         return enqueue(to_come_back(request))
     except Exception as error:  # noqa: BLE001  # a custom scheduler may raise anything
-        stats.own_fault("Giving a request back to the scheduler", error)
+        stats.own_fault("Giving a request back to the scheduler", error, "the request is lost")
         return False
 
 

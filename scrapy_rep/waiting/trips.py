@@ -67,7 +67,7 @@ class Trip:
     comes_for_turn: bool = False
     """It was returned when its turn came, and its passage through the gate is counted."""
     is_beyond_limits: bool = False
-    """It came when the engine had no room for it, so that it is a direct download."""
+    """It came when the engine had no room, so it must be a direct download."""
     is_sent: bool = False
     """It has passed the last step, and its download has not ended."""
 

@@ -113,7 +113,8 @@ class Turns:
         """Those with requests that are under way, have the next turn, or wait at the last step."""
         self._numbers = count()
         self._fault: Exception | None = None
-        self._is_early = False
+        self.is_early = False
+        """Whether turns are taken before the last step."""
 
     @property
     def waiting(self) -> int:
@@ -128,7 +129,7 @@ class Turns:
         the host is busy only when the request has reached the downloader, and the interval begins
         with the turn.
         """
-        self._is_early = True
+        self.is_early = True
         connect = self._crawler.signals.connect
         connect(self._reached, signal=signals.request_reached_downloader)
         connect(self.left, signal=signals.request_left_downloader)
@@ -249,7 +250,7 @@ class Turns:
             return None  # it is for a robots.txt, so the gate has not seen it
         host = self.hosts.get(trip.host)
         if host is None or not host.asks:
-            trip.is_sent = not self._is_early
+            trip.is_sent = not self.is_early
             return None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
         is_next = trip.comes_for_turn or not host.arrived
@@ -312,15 +313,15 @@ class Turns:
             host.held_up_at = None
         trip = self._trips[request]
         self.hosts.move_to_end(host.name)
-        if self._is_early:
+        if self.is_early:
             host.ended = monotonic()
         else:
             host.busy.add(request)
             self.occupied[host.name] = host
-        trip.comes_for_turn, trip.is_sent = False, not self._is_early
+        trip.comes_for_turn, trip.is_sent = False, not self.is_early
         if host.coming is request:
             host.coming = None
-        if self._is_early:
+        if self.is_early:
             self.offer(host.name)
 
     def _reached(self, request: Request) -> None:

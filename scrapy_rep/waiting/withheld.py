@@ -75,8 +75,8 @@ class Readiness(Protocol):
     def lacks(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
         """Return what a request lacks before it may be handed out; None if nothing.
 
-        ``waited`` says that the request has waited for its rules, so that the pace which they ask
-        for may not be known yet.
+        ``waited`` says that the request was withheld. If that was for its rules, the pace which
+        they ask for may not be known yet.
         """
 
     def is_fetching(self, authority: Authority) -> bool:
@@ -170,10 +170,10 @@ class Withheld:
         trip.is_returned = False
         return trip
 
-    def answered(self, request: Request, authority: Authority | None) -> None:
+    def answered(self, request: Request, authority: Authority) -> None:
         """Note that the request which was handed out first for an authority has its answer."""
         try:
-            if authority is not None and self._first.get(authority) is request:
+            if self._first.get(authority) is request:
                 del self._first[authority]
                 if not self._gate.is_fetching(authority):
                     self.landed(authority)
@@ -323,7 +323,8 @@ class Withheld:
             requests.append(self._in_hand)
         self._in_hand = None
         self._after_fault.extend(requests)
-        self._stats.own_fault("The withholding of requests", error)
+        then = "requests wait in the downloader from now on"
+        self._stats.own_fault("The withholding of requests", error, then)
         self._scrapy.wake()
 
     # --- one by one

@@ -130,24 +130,33 @@ def test_many_urls_get_the_verdicts_of_the_matcher(tmp_path: Path) -> None:
         ("link", ["--robots-txt", "rules", "urls"]),
         ("archive.warc", ["--warc", "archive.warc", "urls"]),
         ("overrides.toml", ["--robots-txt", "rules", "-s", "REP_OVERRIDES=overrides.toml", "urls"]),
-        ("robots.db", ["-s", "REP_STORE=sqlite://{}/robots.db", "urls"]),
     ],
-    ids=["URLs", "rules", "a link", "archive", "overrides", "store"],
+    ids=["URLs", "rules", "a link", "archive", "overrides"],
 )
 def test_what_is_read_is_never_overwritten(tmp_path: Path, output: str, words: list[str]) -> None:
     """Status 2, and every file is as it was."""
     (tmp_path / "rules").write_bytes(RULES)
     (tmp_path / "urls").write_text("https://e.org/private\n")
     (tmp_path / "link").symlink_to(tmp_path / "rules")
-    for name in ("overrides.toml", "robots.db"):
-        (tmp_path / name).write_text("")
+    (tmp_path / "overrides.toml").write_text("")
     write_archive(tmp_path / "archive.warc", ("https://e.org/robots.txt", DATE, 200, RULES))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    words = [word.format(tmp_path) for word in words]
     ended = robots("filter", *words, "--rejected", output, cwd=tmp_path)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == f"scrapy robots filter: {output} is read, and would be overwritten\n"
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("uri", ["sqlite:", "sqlite://{}"])
+def test_a_store_is_never_overwritten(tmp_path: Path, uri: str) -> None:
+    """Whichever way it is named: status 2, and the file is as it was."""
+    store = tmp_path / ".scrapy/robots/robots.db"
+    robots("store", "import", "-s", f"REP_STORE=sqlite://{store}")
+    before = store.read_bytes()
+    words = ("filter", "-s", f"REP_STORE={uri.format(store)}", "--rejected", store)
+    ended = robots(*words, given="http://127.0.0.1:1/x\n", cwd=tmp_path)
+    assert (ended.status, store.read_bytes()) == (2, before)
+    assert ended.err == f"scrapy robots filter: {store} is a database, and would be overwritten\n"
 
 
 def test_a_shell_that_appends_to_an_input_is_stopped(tmp_path: Path) -> None:
