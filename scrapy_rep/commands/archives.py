@@ -1,4 +1,4 @@
-"""What archives hold: the responses of WARC files (ISO 28500); warcio reads what is in a record.
+"""What archives hold: the responses of WARC files (ISO 28500), read with warcio.
 
 A record decides only if it is whole. An archive that ends within a record or a gzip member, or in
 which a record is longer or shorter than it says, raises :class:`DamagedError` at that place.
@@ -6,16 +6,17 @@ which a record is longer or shorter than it says, raises :class:`DamagedError` a
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from io import BytesIO
-from itertools import takewhile
+from collections.abc import Callable, Iterator
+from gzip import BadGzipFile, GzipFile
+from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Meaning, meaning_of
-from scrapy_rep.commands.output import EndingError, described
-from scrapy_rep.commands.sources import DamagedError, opened
+from scrapy_rep.commands.output import EndingError
+from scrapy_rep.commands.sources import DamagedError
 from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
@@ -23,7 +24,19 @@ from scrapy_rep.sites.redirects import RefusedError, resolved
 
 _MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
+_DATE: Final = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?)?)?")
 _STEP: Final = 1 << 16
+
+
+class _Gzip(GzipFile):
+    """Checks the end and the sum of each member, which warcio does not."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return some octets; raise :class:`DamagedError`, which warcio does not catch."""
+        try:
+            return super().read(size)
+        except (EOFError, zlib.error, BadGzipFile) as error:
+            raise DamagedError(str(self.name), error) from None
 
 
 class Record(NamedTuple):
@@ -55,42 +68,59 @@ class Record(NamedTuple):
 def read_records(file: str, wanted: Callable[[str], bool]) -> Iterator[Record]:
     """Yield the responses of an archive whose URIs are wanted, in their order.
 
-    Raises ``EndingError`` for a file that cannot be read or is not a WARC file, and
-    :class:`DamagedError` where it is damaged.
+    Each is held back until the next one has been read: before that, its gzip member may still turn
+    out to be damaged. Raises ``OSError`` or ``EndingError`` for a file that cannot be read or is
+    not a WARC file, and :class:`DamagedError` where it is damaged.
     """
-    with opened(file) as stream:
-        if not stream.peek(5).startswith(b"WARC/"):
-            raise EndingError(f"{file} is not a WARC file")
-        for line in stream:
-            if not line.strip():  # between records
-                continue
-            head = [line, *takewhile(bytes.strip, stream)]
-            fields = _fields(head)
-            length = fields.get("content-length", "")
-            if not line.startswith(b"WARC/") or not length.isdecimal():
-                raise DamagedError(file, "a Content-Length is wrong")
-            kind, uri = fields.get("warc-type"), _normal(fields.get("warc-target-uri", ""))
-            block = _block(file, stream, int(length))
-            if kind in ("response", "revisit") and wanted(uri):
-                yield _record(uri, fields, b"".join((*head, b"\r\n", *block)))
-            for _ in block:  # of a record that is not wanted
-                pass
+    from warcio.archiveiterator import ArchiveIterator
+
+    try:
+        with Path(file).open("rb") as octets:
+            records = ArchiveIterator(_plain(octets, file), check_digests=True)
+            records.INC_RECORD = ""  # what warcio writes to stderr beside counting the error
+            last = held = None
+            for record in records:
+                _check(records, file)
+                last = record
+                if held is not None:
+                    yield held
+                held = _record(record, wanted, file)
+            _check(records, file)
+            if last is None or _is_cut(last) or (records.record, records.next_line) != (None, None):
+                raise DamagedError(file, "it ends within a record")
+            if held is not None:
+                yield held
+    except (EndingError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever a broken file makes of the reader
+        raise DamagedError(file, f"a record cannot be read ({type(error).__name__})") from None
 
 
-def _fields(head: list[bytes]) -> dict[str, str]:
-    """Return the fields of a record by their names, which are in lower case."""
-    pairs = (line.decode("utf-8", "replace").partition(":") for line in head)
-    return {name.strip().lower(): value.strip().strip("<>") for name, _, value in pairs}
+def _check(records: Any, file: str) -> None:
+    """Raise :class:`DamagedError` if a record was longer or shorter than it says."""
+    if records.err_count:
+        raise DamagedError(file, "a Content-Length is wrong")
 
 
-def _block(file: str, stream: BinaryIO, left: int) -> Iterator[bytes]:
-    """Yield the block of a record, piece by piece; raise :class:`DamagedError` if it is cut."""
-    while left:
-        octets = stream.read(min(left, _STEP))
-        if not octets:
-            raise DamagedError(file, "it ends within a record")
-        left -= len(octets)
-        yield octets
+def _is_cut(record: Any) -> bool:
+    """Return True if the file ended within a record that was read to its end."""
+    limit: int = getattr(record.raw_stream, "limit", 0)
+    length = record.rec_headers.get_header("Content-Length") or ""
+    return limit > 0 or not length.strip().isdigit()
+
+
+def _plain(octets: Any, file: str) -> BinaryIO:
+    """Return the stream beneath gzip, if that is a WARC file; raise ``EndingError``."""
+    stream: Any = octets
+    try:
+        if octets.peek(2)[:2] == b"\x1f\x8b":
+            stream = _Gzip(fileobj=octets)
+        start = stream.peek(5)[:5]
+    except (EOFError, zlib.error, BadGzipFile):
+        start = b""
+    if start != b"WARC/":
+        raise EndingError(f"{file} is not a WARC file")
+    return stream  # type: ignore[no-any-return]
 
 
 def _normal(uri: str) -> str:
@@ -102,43 +132,48 @@ def _normal(uri: str) -> str:
     return path if authority is None else f"{authority}{path}"
 
 
-def _record(uri: str, fields: Mapping[str, str], octets: bytes) -> Record:
-    """Return a record that is whole."""
-    names = ("warc-record-id", "warc-date", "warc-refers-to", "warc-payload-digest")
-    of_record, date, refers_to, digest = (fields.get(name, "") for name in names)
-    is_revisit = fields["warc-type"] == "revisit"
+def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | None:
+    """Return a record that is wanted; raise :class:`DamagedError` if the file ends within it."""
+    is_revisit = record.rec_type == "revisit"
+    if not is_revisit and (record.rec_type != "response" or record.http_headers is None):
+        return None
+    fields = record.rec_headers
+    uri = _normal((fields.get_header("WARC-Target-URI") or "").strip("<>"))
+    if not wanted(uri):
+        return None
+    names = ("WARC-Record-ID", "WARC-Date", "WARC-Refers-To", "WARC-Payload-Digest")
+    values = ((fields.get_header(name) or "").strip().strip("<>") for name in names)
+    of_record, date, refers_to, digest = values
+    date = date.rstrip("Z")
+    body, status, location = b"", 0, ""
     damage = "the archive lacks the response that its record repeats" if is_revisit else ""
-    found = Record(of_record, uri, date.rstrip("Z"), refers_to, digest, is_revisit, damage)
-    return found if is_revisit else _response(found, octets)
+    if not is_revisit:
+        code = record.http_headers.get_statuscode() or ""
+        status = int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0
+        if meaning_of(status) is Meaning.REDIRECT:
+            location = _target(uri, record.http_headers.get_header("Location"))
+        try:
+            body = _body(record, status)
+        except ValueError as error:
+            damage = f"its body cannot be read: {error}"
+    while record.raw_stream.read(_STEP):  # the digests are those of the whole record
+        pass
+    if _is_cut(record):
+        raise DamagedError(file, f"it ends within the record of {uri}")
+    if record.digest_checker is not None and record.digest_checker.passed is False:
+        damage = "its digest is wrong"
+    if not _DATE.fullmatch(date):
+        date = ""
+    packed = zlib.compress(body, 1)
+    identity = of_record, uri, date, refers_to, digest
+    return Record(*identity, is_revisit, damage, status, location, packed)
 
 
-def _response(found: Record, octets: bytes) -> Record:
-    """Return a record with its response."""
-    from warcio.archiveiterator import ArchiveIterator
+def _body(record: Any, status: int) -> bytes:
+    """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one.
 
-    body = b""
-    try:
-        record = next(ArchiveIterator(BytesIO(octets), check_digests=True))
-        status = int(record.http_headers.get_statuscode())
-        meaning, location = meaning_of(status), ""
-        if meaning is Meaning.REDIRECT:
-            location = _target(found.uri, record.http_headers.get_header("Location"))
-        if meaning is Meaning.SUCCESS:
-            body = _body(record)
-        while record.raw_stream.read(_STEP):  # the digests are those of the whole record
-            pass
-        damage = "its digest is wrong" if record.digest_checker.passed is False else ""
-    except Exception as error:  # noqa: BLE001  # whatever a broken record makes of the reader
-        return found._replace(damage=f"its record cannot be read: {described(error)}")
-    return found._replace(
-        damage=damage, status=status, location=location, packed=zlib.compress(body, 1)
-    )
-
-
-def _body(record: Any) -> bytes:
-    """Return the body of a success as a crawl reads it; raise ``ValueError`` for a broken one.
-
-    A body that was cut loses its last line, which may lack its end.
+    Only that of a success is decoded. A body that was cut loses its last line, which may lack its
+    end.
     """
     http = record.http_headers
     # warcio would pass on what it cannot decode, as if it were the text.
@@ -146,11 +181,13 @@ def _body(record: Any) -> bytes:
     while (coding := http.get_header("Content-Encoding")) is not None:
         codings.append(coding.encode())
         http.remove_header("Content-Encoding")
-    octets = record.content_stream().read()
-    is_cut = bool(record.rec_headers.get_header("WARC-Truncated"))
+    octets = record.content_stream().read(_MOST_OCTETS + 1)
+    is_cut = len(octets) > _MOST_OCTETS or bool(record.rec_headers.get_header("WARC-Truncated"))
     length = http.get_header("Content-Length") or ""
-    if not is_cut and length.isdecimal() and len(octets) < int(length):
-        raise ValueError("its body is shorter than its Content-Length")
+    if not is_cut and length.isdigit() and len(octets) < int(length):
+        raise ValueError("it is shorter than its Content-Length")
+    if meaning_of(status) is not Meaning.SUCCESS:
+        return b""
     body, is_cut = plain_octets(octets, codings, _MOST_OCTETS, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body
 
