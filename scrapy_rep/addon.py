@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -14,6 +16,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
@@ -82,9 +85,10 @@ class Addon:
     def _enable_middlewares(self, settings: BaseSettings) -> None:
         configured = {loaded(key): order for key, order in settings.getdict(_SETTING).items()}
         order = configured.pop(RobotsTxtMiddleware, None)
+        order = _DEFAULT_ORDER if order is None else int(order)
         # As a path, because Scrapy 2.14 does not find a class among the paths of the defaults.
         configured[global_object_name(RobotsTxtMiddleware)] = None
-        configured.setdefault(RepDownloaderMiddleware, _DEFAULT_ORDER if order is None else order)
+        configured.setdefault(RepDownloaderMiddleware, order)
         configured.setdefault(RepLastStep, _LAST_ORDER)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
         self._wrap_scheduler(settings)
@@ -107,6 +111,21 @@ class Addon:
 def _check(settings: BaseSettings) -> None:
     checked = RepSettings.from_settings(settings)
     configured_overrides(checked, time.time())
+    _check_records(checked)
     if checked.store is not None:
         with naming_the_setting(checked.store):
             check_store(checked.store)
+
+
+def _check_records(settings: RepSettings) -> None:
+    """Raise ``ValueError`` if the files of the records could not be made; make none."""
+    files = (
+        ("REP_DECISION_LOG", settings.decision_log, "msgspec", NEEDS_MSGSPEC),
+        ("REP_WARC", settings.warc, "warcio", NEEDS_WARCIO),
+    )
+    for name, path, library, needs in files:
+        if path is not None and not Path(path).parent.is_dir():
+            folder = str(Path(path).parent)
+            raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
+        if path is not None and find_spec(library) is None:
+            raise ValueError(f"{name} = {path!r} {needs}")

@@ -212,14 +212,13 @@ class RepDownloaderMiddleware:
 
     def _look_around(self) -> None:
         """Say which parts of this package the settings lack, and what checks requests as well."""
-        enabled = self._crawler.get_downloader_middleware
-        if enabled(RepLastStep) is None:
+        if self._enabled(RepLastStep) is None:
             self.turns.take_early()
             logger.warning(
                 "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a "
                 "pace take their turn before other middlewares, which may hold them up"
             )
-        other = enabled(RobotsTxtMiddleware)
+        other = self._enabled(RobotsTxtMiddleware)
         if other is not None:
             logger.warning(
                 "%s is enabled as well: both it and scrapy_rep check each request. Set it to None "
@@ -231,6 +230,13 @@ class RepDownloaderMiddleware:
                 'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so '
                 "that they wait in the scheduler"
             )
+
+    def _enabled(self, cls: type[Any]) -> Any:
+        """Return the downloader middleware of a class; None if it is not enabled."""
+        try:
+            return self._crawler.get_downloader_middleware(cls)
+        except AttributeError:  # a custom downloader may not show its middlewares
+            return None
 
     async def _end_crawl(self) -> None:
         """End the crawl, which has just sent ``engine_started``, before its first request."""

@@ -44,7 +44,10 @@ _MARKS: Final = dict.fromkeys(map(ord, "-_ "))
 
 def _in_a_line(value: object) -> str:
     """Return the representation of an object, in one line of at most 100 characters."""
-    text = "".join(c if c.isprintable() else " " for c in repr(value))
+    try:
+        text = "".join(c if c.isprintable() else " " for c in repr(value))
+    except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
@@ -167,7 +170,7 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
     must = f"must map some of {', '.join(CATEGORIES)} to product tokens"
     if not isinstance(value, Mapping):
@@ -322,7 +325,7 @@ def obeys(settings: BaseSettings) -> bool:
 def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
     """Yield each unknown ``REP_`` setting, with the most similar known name, if there is one."""
     for name in settings:
-        if name.upper().startswith(_PREFIX) and name not in SETTINGS:
+        if str(name).upper().startswith(_PREFIX) and name not in SETTINGS:
             yield name, _nearest(name, SETTINGS)
 
 
@@ -353,6 +356,7 @@ _SPIDER_MIDDLEWARE: Final = "scrapy_rep.spidermiddlewares.RepSpiderMiddleware"
 # Why a setting has no effect.
 _NO_PARSER: Final = "has no effect: scrapy_rep reads robots.txt files itself"
 _NO_PAGES: Final = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
+_DROPS_NOTHING: Final = "drops no items without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 _NOT_OBEYED: Final = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
 _NO_PURPOSES: Final = "refuses nothing as long as REP_PURPOSES is empty"
 _NOT_REFUSED: Final = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
@@ -389,6 +393,7 @@ def _idle(
         ("REP_NOINDEX", checked.noindex == "drop" and not obeys_pages, _NOT_OBEYED),
         ("REP_LINK_NOFOLLOW", checked.link_nofollow and not obeys_pages, _NOT_OBEYED),
         ("REP_PREFERENCES", refuses_uses and not checked.purposes, _NO_PURPOSES),
+        ("REP_PREFERENCES", checked.preferences == "drop" and not reads_pages, _DROPS_NOTHING),
         ("REP_PURPOSES", bool(checked.purposes) and not refuses_uses, _NOT_REFUSED),
         ("REP_STORE_PREFIX", is_alone, _NO_STORE),
         ("REP_SHARED_PACE", checked.shared_pace and is_alone, _NO_STORE),

@@ -57,8 +57,13 @@ class Project:
         if name is None:
             return
         try:
-            self.spider = get_spider_loader(given).load(name)
+            loader = get_spider_loader(given)
+            if name not in loader.list():
+                raise EndingError(f"no spider is called {name}")
+            self.spider = loader.load(name)
             self.spider.update_settings(self.settings)
+        except EndingError:
+            raise
         except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
             said = f"the spider {name} cannot be loaded: {described(error)}"
             raise EndingError(said) from None

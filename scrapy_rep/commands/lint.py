@@ -20,7 +20,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
 def run(project: Project, options: Namespace) -> Status:
     """Print the findings of all sources; a source that cannot be read loses no others."""
-    ignored = {code.strip() for text in options.ignore for code in text.split(",")}
+    ignored = {code.strip() for text in options.ignore for code in text.split(",")} - {""}
     for code in sorted(ignored - {*CODES}):
         raise EndingError(f"{code} is not a code of findings")
     least: Severity = "information" if options.all else "warning"

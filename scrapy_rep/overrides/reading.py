@@ -21,6 +21,7 @@ else:
 
 _REQUIRED: Final = ("authority", "action", "reason", "by", "until")
 
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ORIGIN: Final = re.compile("[^:/]*://[^*?#/\\\\]+")
 
 _LONGEST_DELAY: Final = 86_400.0
@@ -55,7 +56,7 @@ def _tables_of(path: str) -> Sequence[Any]:
         document = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise ValueError(f"REP_OVERRIDES: {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"REP_OVERRIDES: {path} is not TOML: {error}") from None
     tables = document.pop("override", [])
     if document or not isinstance(tables, list):
@@ -110,7 +111,7 @@ def _authority(value: Any) -> Authority:
 
 
 def _last_day(value: Any, now: float) -> date:
-    if isinstance(value, str):
+    if isinstance(value, str) and _DATE.fullmatch(value):  # later Pythons read other forms, too
         try:
             value = date.fromisoformat(value)
         except ValueError as error:

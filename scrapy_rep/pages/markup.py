@@ -85,7 +85,8 @@ class Markup:
 
     def __init__(self, body: bytes, content_type: str = ""):
         self._body = body[:MOST_OCTETS]
-        if body.startswith(_WIDE):  # so that words can be searched for
+        self._is_wide = body.startswith(_WIDE)
+        if self._is_wide:  # so that words can be searched for
             self._body = self._body.decode("utf-16", "replace").encode("utf-8", "replace")
         self._content_type = content_type.lower()
 
@@ -127,7 +128,7 @@ class Markup:
         the header, and the header over what the page declares.
         """
         found = (
-            read_bom(self._body[:4])[0]
+            ("utf-8" if self._is_wide else read_bom(self._body[:4])[0])
             or http_content_type_encoding(self._content_type)
             or html_body_declared_encoding(self._body)
             or ""

@@ -36,8 +36,10 @@ RELATION: Final = "license"
 _USAGE: Final = {"y": ALLOWED, "n": DISALLOWED}
 _SIGNALS: Final = {"yes": ALLOWED, "no": DISALLOWED}
 _URL: Final = re.compile(r"https?://[^\s/?#\\<>\"]+[!-~]*", re.IGNORECASE)
-_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"[^"]*")*)')
-_PARAMETER: Final = re.compile(r';[ \t]*([^\s;="]+)[ \t]*=[ \t]*(?:"([^"]*)"|([^\s;"]*))')
+_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"(?:[^"\\]|\\.)*")*)')
+_PARAMETER: Final = re.compile(
+    r';[ \t]*([^\s;="]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*)))?'
+)
 
 
 def content_usage(text: str, source: str, line: int | None = None) -> list[Statement]:

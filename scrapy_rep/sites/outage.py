@@ -94,14 +94,16 @@ class Outage:
         """Return the answer to ``ask(*args)``, which is of one of these ``kinds``.
 
         ``host`` is the one whose turn is asked for. Raises :class:`StoreError` if the store fails,
-        or is left alone for a while. A lease that comes too late lapses. A turn that does is asked
-        for again with the same token.
+        or is left alone for a while. What nothing waits for any more is cancelled, in case the
+        store has not begun with it. A turn is not: it is asked for again with the same token.
         """
         if question != TURN:
             self._admit(question)
         try:
             answer = ask(*args)
-            found: T = await self._in_time(answer) if isinstance(answer, Future) else answer
+            found: T = (
+                await self._in_time(question, answer) if isinstance(answer, Future) else answer
+            )
             if not isinstance(found, kinds):
                 raise StoreError(f"{question} returned {type(found).__name__}")
         except CancelledError:
@@ -158,8 +160,11 @@ class Outage:
         failing.pause = min(2 * failing.pause, LONGEST_PAUSE)
         failing.until = now + failing.pause
 
-    async def _in_time(self, answer: Future[T]) -> T:
+    async def _in_time(self, question: str, answer: Future[T]) -> T:
         try:
             return await with_timeout(self._patience, from_thread(answer))
         except DeadlineError:
             raise StoreError(f"it did not answer within {self._patience:g} s") from None
+        finally:
+            if question != TURN:
+                answer.cancel()  # which changes nothing once there is an answer

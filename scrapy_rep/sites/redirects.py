@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -106,9 +106,10 @@ def is_local_host(host: str) -> bool:
 
     Any other name counts as public, whatever it resolves to.
     """
-    if host == "localhost" or host.endswith(".localhost"):
+    name = unquote(host).lower()
+    if name == "localhost" or name.endswith(".localhost"):
         return True
-    address = literal_address(host)
+    address = literal_address(name)
     return address is not None and not is_global(address)
 
 

@@ -59,11 +59,11 @@ class Job:
             self.future.set_result(self.convert(reply))
         except StoreError as error:
             self.fail(error)
-        except InvalidStateError:  # the store was closed
+        except InvalidStateError:  # it was cancelled, or the store was closed
             pass
 
     def fail(self, error: StoreError) -> None:
-        """Fail, unless the store was closed."""
+        """Fail, unless the job has ended."""
         with suppress(InvalidStateError):
             self.future.set_exception(error)
 
@@ -120,7 +120,6 @@ class Lanes:
             if not self._threads:
                 self._start()
             self._unanswered.add(job)
-            job.future.add_done_callback(lambda _: self._ended(job))
             lane.jobs.append(job)
             lane.wake.notify()
             hangs = lane.busy_since is not None and now > lane.busy_since + CUT_AFTER
@@ -145,6 +144,7 @@ class Lanes:
                 lane.wake.notify()
         for job in left:
             job.fail(StoreError("the store was closed"))
+        self._ended(left)
         end = time.monotonic() + patience
         for lane in self._lanes:
             if lane.busy_since is not None:
@@ -164,7 +164,10 @@ class Lanes:
 
     def _work(self, lane: _Lane) -> None:
         while jobs := self._take(lane):
-            self._attempt(lane, jobs)
+            try:
+                self._attempt(lane, jobs)
+            finally:
+                self._ended(jobs)
         if lane.client is not None:
             lane.client.close()
 
@@ -193,8 +196,9 @@ class Lanes:
             else:
                 job.answer(reply)
 
-    def _ended(self, job: Job) -> None:
+    def _ended(self, jobs: list[Job]) -> None:
+        """Note that jobs have ended, after all that waits for them has heard of it."""
         with self._lock:
-            self._unanswered.discard(job)
+            self._unanswered.difference_update(jobs)
             if not self._unanswered:
                 self._quiet.notify_all()

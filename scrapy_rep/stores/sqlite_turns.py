@@ -22,6 +22,7 @@ time in the future comes from an earlier start, and is ignored.
 from __future__ import annotations
 
 import sqlite3
+from math import isfinite
 
 from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
 
@@ -77,9 +78,9 @@ def end(db: sqlite3.Connection, key: str, token: str, interval: float, now: floa
     for holder, since, kept in db.execute(_READ, (key,)).fetchall():
         if holder and holder != token.encode():
             return
-        if not holder:
+        if not holder and isinstance(since, float):
             now = max(now, since)
-        interval = max(interval, _bounded(kept))
+        interval = max(interval, _interval(kept))
     _write(db, key, "", now, interval)
 
 
@@ -93,26 +94,29 @@ def _last(
 ) -> tuple[str, float, float]:
     """Return who holds a turn, when the last one ends, and the interval after it."""
     for token, since, kept in db.execute(_READ, (key,)).fetchall():
-        longest = max(_bounded(kept), interval)
-        if since > now + LONGEST_TURN:
-            _write(db, key, "", now, longest)
-            return "", now, longest
-        return token.decode("utf-8", "replace"), since, longest
+        if isinstance(token, bytes) and isinstance(since, float):
+            longest = max(_interval(kept), interval)
+            if since > now + LONGEST_TURN:
+                _write(db, key, "", now, longest)
+                return "", now, longest
+            return token.decode("utf-8", "replace"), since, longest
     return "", float("-inf"), interval
 
 
 def _began(db: sqlite3.Connection, prefix: str, now: float) -> float:
     """Return since when the file has kept turns."""
     for (since,) in db.execute("SELECT since FROM turn_memory WHERE key = ?", (prefix,)):
-        if since <= now:
-            return float(since)
+        if isinstance(since, float) and since <= now:
+            return since
     db.execute("INSERT OR REPLACE INTO turn_memory VALUES (?, ?)", (prefix, now))
     return now
 
 
-def _bounded(interval: float) -> float:
-    """Return the interval of a row, which any program may have written, within bounds."""
-    return min(max(interval, 0.0), LONGEST_INTERVAL)
+def _interval(kept: object) -> float:
+    """Return the interval of a row, which may be damaged, within bounds."""
+    if not isinstance(kept, float) or not isfinite(kept):
+        return 0.0
+    return min(max(kept, 0.0), LONGEST_INTERVAL)
 
 
 def _write(db: sqlite3.Connection, key: str, token: str, since: float, interval: float) -> None:

@@ -38,6 +38,9 @@ BATCH_DELAY = 0.05
 QUEUE_LIMIT = 10_000
 """Operations that may wait to be written."""
 
+QUEUE_OCTETS = 64 * 1024 * 1024
+"""Octets of rules that may wait to be written."""
+
 RETRY_DELAY = 1.0
 """Seconds between two attempts to write."""
 
@@ -53,6 +56,8 @@ class Operation:
 
     run: Run
     future: Future[Any] | None = None
+    octets: int = 0
+    """Those that it keeps in memory."""
 
 
 class Writer:
@@ -66,7 +71,9 @@ class Writer:
         self._make_room = make_room
         self._queue: deque[Operation] = deque()
         self._hurry = self._closed = False
+        self._octets = 0
         self._fault: StoreError | None = None  # why an entry was lost; the next put raises it
+        self._trouble: StoreError | None = None  # what kept the last batch from being written
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
 
@@ -74,17 +81,23 @@ class Writer:
         """Start the thread, once."""
         self._thread.start()
 
-    def put(self, run: Run) -> None:
-        """Queue a change of an entry. Raises ``StoreError``, also if an earlier one was lost."""
+    def put(self, run: Run, octets: int) -> None:
+        """Queue a change of an entry, which keeps so many ``octets`` in memory.
+
+        Raises ``StoreError`` if the queue is full, and if an earlier change was lost.
+        """
         with self._wake:
-            self.tell(run)
+            if len(self._queue) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
+                raise StoreError(f"too many changes wait to be written: {len(self._queue)}")
+            self._add(Operation(run, octets=octets))
+            self._octets += octets
             self._raise_fault()
 
     def tell(self, run: Run, *, hurry: bool = False) -> None:
-        """Queue what nothing waits for. Raises ``StoreError`` if the queue is full."""
+        """Queue what nothing waits for. With ``hurry``, raises ``StoreError`` in an outage."""
         with self._wake:
-            if len(self._queue) >= QUEUE_LIMIT:
-                raise StoreError(f"{QUEUE_LIMIT} changes wait to be written")
+            if hurry and self._trouble is not None:  # it would lapse before it is written
+                raise StoreError(str(self._trouble))
             self._add(Operation(run), hurry=hurry)
 
     def ask(self, run: Run) -> Future[Any]:
@@ -144,6 +157,7 @@ class Writer:
                 self._hurry = False
             error, results = self._attempt(batch)
             with self._wake:
+                self._trouble = error
                 if error is None:
                     self._settle(batch, results)
                     self._hurry = self._hurry or known > AT_ONCE
@@ -180,6 +194,7 @@ class Writer:
         """Hand out the results of what was written."""
         for operation, result in zip(batch, results, strict=True):
             self._queue.popleft()
+            self._octets -= operation.octets
             if isinstance(result, StoreError):
                 if operation.future is None:
                     self._fault = result

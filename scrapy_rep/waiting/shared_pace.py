@@ -138,7 +138,7 @@ class SharedPace:
         self._held: dict[str, _Held] = {}
         self._asking: dict[str, Deferred[None]] = {}
         self._unanswered: dict[str, str] = {}
-        """The tokens, by host, of questions whose answers were lost."""
+        """The tokens, by host, of questions that are not answered, or whose answers were lost."""
         self._failing_since: float | None = None
         self._is_alone = False
         self._back_at = float("-inf")
@@ -187,6 +187,8 @@ class SharedPace:
             self._beat.cancel()
         for asking in list(self._asking.values()):
             asking.cancel()
+        for name, token in self._unanswered.items():  # each may have been granted
+            self._tell(self._turns.cancel, name, token)
         for name, held in self._held.items():
             if held.host.busy or held.host.ended >= held.since:
                 self._tell(self._turns.end, name, held.token, held.host.interval)
@@ -198,15 +200,15 @@ class SharedPace:
         """Ask the store for a turn; offer the turns of the host again when it has answered."""
         await sleep(0.0)  # the caller, which may be serving this host, has to end first
         asked = monotonic()
-        token = self._unanswered.pop(host.name, "") or token_hex(8)
+        token = self._unanswered.setdefault(host.name, token_hex(8))
         try:
             granted, wait = await self._turns.take(host.name, LEASE, host.interval, token)
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  # a custom store may raise anything
-            self._unanswered[host.name] = token
             self._failed(host)
         else:
+            self._unanswered.pop(host.name, None)
             self._answered(_Held(host, granted or "", asked), wait)
         finally:
             self._asking.pop(host.name, None)

@@ -148,5 +148,5 @@ def test_the_store_of_a_spider_that_does_not_exist_is_status_2(
     project = Project(tmp_path, site.authority(robots=""), CASES["project's store"])
     ended = robots("store", action, "--spider", "other", cwd=tmp_path / "project")
     assert (ended.status, ended.out) == (2, "")
-    assert "the spider other cannot be loaded" in ended.err
+    assert "no spider is called other" in ended.err
     assert not project.files

@@ -122,7 +122,7 @@ def test_an_authority_is_in_its_normal_form(text: str, host: str, port: int) -> 
         ({"authority": "https://a.example#top"}, "a path belongs under 'paths'"),
         ({"authority": "https://me:secret@a.example"}, "must not hold a user name"),
         ({"authority": 5}, "authority 5 must be http:// or https:// and a host"),
-        ({"until": "31.03.2027"}, "until '31.03.2027'"),
+        ({"until": "31.03.2027"}, "'until' must be a date, such as 2027-03-31"),
         ({"until": "2027-02-30"}, "until '2027-02-30'"),
         ({"until": datetime(2027, 1, 1)}, "'until' must be a date"),
         ({"until": date(2027, 12, 26)}, "until 2027-12-26 is more than 366 days ahead"),

@@ -102,7 +102,7 @@ def test_what_waits_is_bounded(
     with locked(path):
         for number in range(50):
             store.put(authority(number), entry(number))
-        with pytest.raises(StoreError, match="50 changes wait to be written"):
+        with pytest.raises(StoreError, match="too many changes wait to be written: 50"):
             store.put(authority(50), entry(50))
     eventually(lambda: store.flush() is None, 30)
     assert len(listed(store)) == 50
