@@ -93,6 +93,8 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ("REP_TIMEOUT=soon", SOON),
         ("REP_STORE=redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
+        ("REP_DECISION_LOG=none/a.jsonl", "REP_DECISION_LOG = 'none/a.jsonl': there is no folder"),
+        ("REP_WARC=none/a.warc.gz", "REP_WARC = 'none/a.warc.gz': there is no folder"),
         ("REP_OVERRIDES=none.toml", "REP_OVERRIDES: none.toml cannot be read: No such file"),
         (
             "REP_STORE=sqlite://{}/script.py",

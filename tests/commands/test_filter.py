@@ -27,7 +27,7 @@ from tests.benchmarks import inputs
 from tests.commands.archive import Fields, Response, write_archive
 from tests.commands.running import SCRAPY, environment, robots, written
 from tests.replies import Reply
-from tests.rows import first
+from tests.rows import first, rows
 from tests.site import Site
 
 RULES = b"User-agent: *\nDisallow: /private\n"
@@ -517,3 +517,43 @@ def test_interrupt_leaves_whole_lines_and_status_130(
         assert process.wait(60) == 130
         assert process.stderr.read().count(b"\n") == 1
     assert out.read_text() == f"{url}\n{url}\n"
+
+
+def raw(uri: str, date: str, http: str, more: str = "") -> bytes:
+    """A response record as another program may write it."""
+    fields = f"WARC-Type: response\r\nWARC-Target-URI: {uri}\r\nWARC-Date: {date}\r\n{more}"
+    kind = "Content-Type: application/http; msgtype=response\r\n"
+    head = f"WARC/1.0\r\n{fields}{kind}Content-Length: {len(http)}\r\n\r\n"
+    return f"{head}{http}\r\n\r\n".encode()
+
+
+E_ORG = "https://e.org/robots.txt"
+CLOSED = "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\nUser-agent: *\nDisallow: /\n"
+OPEN = "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("status", [301, 403, 404, 200])
+def test_a_response_that_is_cut_decides_nothing(tmp_path: Path, status: int) -> None:
+    """Whatever its status: a crawl takes half an answer for none."""
+    http = f"HTTP/1.1 {status} x\r\nLocation: /a\r\nContent-Length: 100\r\n\r\nx"
+    (tmp_path / "a.warc").write_bytes(raw(E_ORG, "2026-01-01T00:00:00Z", http))
+    ended = robots("filter", "--warc", tmp_path / "a.warc", "-", given="https://e.org/x\n")
+    assert (ended.status, ended.out) == (3, "")
+
+
+@rows(
+    "date, more",
+    [
+        ("zzz", ""),
+        ("31 Dec 2025", ""),
+        ("2020-01-01T00:00:00Z", "WARC-Date: 2030-01-01T00:00:00Z\r\n"),
+        ("2020-01-01T00:00:00Z\r\n 2030", ""),
+    ],
+)
+def test_a_record_without_a_sound_date_is_the_oldest(tmp_path: Path, date: str, more: str) -> None:
+    """It does not open a site that a dated record closes."""
+    (tmp_path / "a.warc").write_bytes(
+        raw(E_ORG, "2026-01-01T00:00:00Z", CLOSED) + raw(E_ORG, date, OPEN, more)
+    )
+    ended = robots("filter", "--warc", tmp_path / "a.warc", "-", given="https://e.org/x\n")
+    assert (ended.status, ended.out) == (0, "")

@@ -167,8 +167,6 @@ HOSTILE = {
     "a million metas": "<meta name=robots content=nofollow>" * 15_000,
     "a tag without an end": meta("nofollow") + "<meta name=robots content='" + EVIL * 50_000,
     "20 MB without an end": meta("nofollow") + "<" + "x" * 20_000_000,
-    "entities": '<!DOCTYPE html [<!ENTITY a "evil"><!ENTITY b "&a;&a;&a;">]><html><head>'
-    '<meta name="robots" content="nofollow, &b;"/></head></html>',
     "open elements": meta("nofollow") + "<div>" * 100_000,
 }
 
@@ -178,8 +176,7 @@ HOSTILE = {
 async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
     """Names of stats are a closed list, and what a page says stays in its statements."""
     lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]
-    kind = "application/xhtml+xml" if "ENTITY" in page else "text/html"
-    reply = Reply(200, page, [("Content-Type", kind), *lines])
+    reply = Reply(200, page, [("Content-Type", "text/html"), *lines])
     shop = site.authority(RULES, {"/": reply})
 
     class Spider(LinksSpider):

@@ -135,6 +135,12 @@ ENCODINGS = {
     "UTF-16 big-endian with a mark": Case(
         HTML, SAID, codecs.BOM_UTF16_BE + html_head(M).encode("utf-16-be")
     ),
+    "UTF-16 with a mark, whatever the header says": Case(
+        HTML,
+        SAID,
+        html_head(M).encode("utf-16"),
+        lines("text/html; charset=windows-1251"),
+    ),
     "UTF-16 without any word of it": Case(CHOICE, "", html_head(M).encode("utf-16-be")),
     "an octet 0 before the first tag is not UTF-16": Case(
         HTML, SAID, "\0" + html_head(M), profile="google"
@@ -275,3 +281,11 @@ def test_links_are_yielded_by_relation() -> None:
     page = b'<head><link REL="License nofollow" type="Text/X" href=" /a "><link rel=license><p>'
     [link] = Markup(page).links("license")
     assert (link.rel, link.type, link.href) == (("license", "nofollow"), "text/x", "/a")
+
+
+def test_a_mark_takes_precedence_over_the_header() -> None:
+    """HTML section "Determining the character encoding": links are read by it as well."""
+    page = '<html><head></head><body><a rel="nofollow" href="/привет">a</a></body></html>'
+    markup = Markup(page.encode("utf-16"), "text/html; charset=windows-1251")
+    assert [link.href for link in markup.anchors] == ["/привет"]
+    assert markup.encoding == "utf-8"

@@ -84,6 +84,9 @@ ROWS: list[tuple[str, list[str], list[str], list[str], str]] = [
 
 # source, what the page names, the licences
 LICENSES: list[tuple[str, list[str], list[tuple[str, str, str]], list[str]]] = [
+    ("rsl: Link field after one with an escape", [
+        f'<https://e.org/b>; title="5\\" disk", <https://e.org/c.xml>; rel=license; type="{RSL}"',
+    ], [], ["https://e.org/c.xml"]),
     ("rsl: Link field", [f'<https://e.org/l.xml>; rel="license"; type="{RSL}"'], [],
      ["https://e.org/l.xml"]),
     ("rsl: without quotes", [f"<https://e.org/l.xml>;rel=license;type={RSL}"], [],

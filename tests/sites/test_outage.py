@@ -201,3 +201,13 @@ async def test_an_answer_of_another_kind_is_a_failure(watched: Watched, answer: 
         with pytest.raises(StoreError, match="get returned"):
             await watched.tell(GET, lambda given=given: given)
     assert watched.counts["robotstxt/store/error"] == 2
+
+
+@ensureDeferred
+async def test_what_nothing_waits_for_is_not_done_any_more(watched: Watched) -> None:
+    """A slow store has time for what is put. A turn is asked for again with the same token."""
+    for question, is_cancelled in ((GET, True), (LEASE, True), (TURN, False)):
+        answer: Future[int] = Future()
+        with pytest.raises(StoreError, match="did not answer"):
+            await watched.tell(question, lambda answer=answer: answer)  # type: ignore[misc]
+        assert answer.cancelled() is is_cancelled

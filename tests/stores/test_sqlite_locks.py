@@ -108,6 +108,27 @@ def test_what_waits_is_bounded(
     assert len(listed(store)) == 50
 
 
+def test_in_an_outage_no_end_of_a_turn_takes_the_room_of_an_entry(
+    store: SqliteStore, path: Path
+) -> None:
+    """The turn lapses by itself; what is learnt of sites is kept."""
+    store.flush()
+    with locked(path):
+        store.put(authority(1), entry(1))
+
+        def is_refused() -> bool:
+            try:
+                store.end_turn("e.org", "token", 1.0)
+            except StoreError:
+                return True
+            return False
+
+        eventually(is_refused, 30)
+        store.put(authority(2), entry(2))
+    eventually(lambda: store.flush() is None, 30)
+    assert {*listed(store)} == {authority(1), authority(2)}
+
+
 @waits
 def test_a_flush_and_a_close_are_bounded_in_time(
     store: SqliteStore, path: Path, caplog: pytest.LogCaptureFixture

@@ -61,6 +61,17 @@ def test_a_restarted_machine_does_not_hold_a_host_up(tmp_path: Path) -> None:
         store.close()
 
 
+def test_damaged_rows_do_not_hold_a_host_up(store: SqliteStore, path: Path) -> None:
+    """Values of any type may stand in a damaged row."""
+    granted(store, interval=0.1)
+    store.flush()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE turns SET since = x'00', interval = 'long'")
+        connection.execute("UPDATE turn_memory SET since = 'yesterday'")
+    connection.close()
+    assert granted(store, interval=0.1, limit=5)
+
+
 def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
     """A row goes a while after its interval is over."""
     clock = [1_000.0]
