@@ -55,7 +55,8 @@ def _summarise(tally: Tally, form: str) -> None:
     totals = tally.totals
     if form == "json":
         tables = [
-            {"name": one.name, "columns": one.columns, "rows": one.rows} for one in sections(tally)
+            {"name": one.name, "columns": one.columns, "rows": one.rows, "more": one.more}
+            for one in sections(tally)
         ]
         say_json("report", [{"totals": totals, "sections": tables}])
         return

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
@@ -16,7 +17,7 @@ from scrapy_rep.commands.output import EndingError
 from scrapy_rep.gate.page_url import requested_url
 
 STDIN = "-"
-_STDOUT = 1
+_STDIN, _STDOUT = 0, 1
 _DATABASE = b"SQLite format 3\0"
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a robots.txt that are read from a file; a larger one is cut."""
@@ -80,18 +81,20 @@ def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
             if file.read(len(_DATABASE)) == _DATABASE:
                 raise EndingError(f"{output} is a database, and would be overwritten")
     for name in inputs:
-        if not isinstance(name, str) or name == STDIN:
+        if not isinstance(name, str):
             continue
-        if output not in (None, STDIN) and _is_same(name, str(output)):
+        source = _STDIN if name == STDIN else name
+        if output not in (None, STDIN) and _is_same(source, str(output)):
             raise EndingError(f"{output} is read, and would be overwritten")
-        if Path(name).is_file() and _is_same(name, _STDOUT):
+        if _is_same(source, _STDOUT):
             raise EndingError(f"{name} is read, and is standard output as well")
 
 
-def _is_same(name: str, other: str | int) -> bool:
-    """Return True if a name and a name or a descriptor are those of one file."""
+def _is_same(one: str | int, other: str | int) -> bool:
+    """Return True if two names or descriptors are those of one regular file."""
     try:
-        return name == other or os.path.samefile(name, other)  # noqa: PTH121  # of a descriptor
+        # PTH: descriptors have no path
+        return os.path.samefile(one, other) and S_ISREG(os.stat(one).st_mode)  # noqa: PTH116, PTH121
     except OSError:
         return False
 

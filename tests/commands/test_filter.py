@@ -557,3 +557,15 @@ def test_a_record_without_a_sound_date_is_the_oldest(tmp_path: Path, date: str, 
     )
     ended = robots("filter", "--warc", tmp_path / "a.warc", "-", given="https://e.org/x\n")
     assert (ended.status, ended.out) == (0, "")
+
+
+def test_standard_input_that_is_a_file_is_never_overwritten(tmp_path: Path) -> None:
+    """`filter --rejected urls - < urls`: status 2, and the file is as it was."""
+    urls = tmp_path / "urls"
+    urls.write_text("https://e.org/a\n")
+    words = ("robots", "filter", "--robots-txt", os.devnull, "--rejected", "urls", "-")
+    with urls.open("rb") as source:
+        done = subprocess.run(
+            [*SCRAPY, *words], stdin=source, capture_output=True, cwd=tmp_path, env=environment()
+        )
+    assert (done.returncode, urls.read_text()) == (2, "https://e.org/a\n")
