@@ -262,13 +262,15 @@ class RobotsCache:
         finally:
             if self._flights.get(authority) is flight:
                 del self._flights[authority]
-            if flight.result is None:  # else it was interrupted
-                if cached is None:  # a fault, or something else cancelled it
+            try:
+                if flight.result is None and cached is None:  # a fault, or it was cancelled
                     cached = self._failure(authority, Cause.ERROR)
                     # Requests that were returned meanwhile would begin the next flight otherwise.
                     self._keep(authority, cached)
-                flight.resolve(cached)
-            self._landed(authority)
+            finally:
+                if flight.result is None and cached is not None:  # else it was interrupted
+                    flight.resolve(cached)
+                self._landed(authority)
 
     async def _refresh(
         self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight

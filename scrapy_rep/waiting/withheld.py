@@ -279,14 +279,14 @@ class Withheld:
             if self._turns.occupied:
                 self._turns.look()
             request = self._next(pop)
+            if request is not None and self.count and self._ready:
+                self._slots.hand_out(request)
         except _BaseFailedError as error:
             raise error.__cause__ or error from None
         except Exception as error:  # noqa: BLE001
             self._give_up(error)
             return self.next(pop)
         self._in_hand = None
-        if request is not None and self.count and self._ready:
-            self._slots.hand_out(request)
         return request
 
     def _look(self) -> None:
