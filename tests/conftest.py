@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -24,6 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", ignored)
     if scrapy.version_info < (2, 15):  # the files of its disk queues
         config.addinivalue_line("filterwarnings", "ignore:unclosed file:ResourceWarning")
+    # A shell that runs the tests in the background has them ignore it, and with them the programs
+    # that they interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

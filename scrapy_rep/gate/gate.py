@@ -7,7 +7,6 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from scrapy.utils.defer import deferred_from_coro
@@ -25,7 +24,6 @@ from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from twisted.python.failure import Failure
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.gate.account import Account
@@ -200,18 +198,25 @@ class Gate:
             raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, asked.url)
         trip.is_looked_up = True
         if trip.is_scheduled:  # the scheduler withholds it meanwhile
-            flight = deferred_from_coro(self._cache.fetch(authority, request, found))
-            flight.addErrback(partial(self._note_late, authority, trip))
+            deferred_from_coro(self._follow(asked, trip, found))
             return None
         rules = await self._wait_in_place(asked, found)
         return rules if self._withheld.is_open else None
 
-    def _note_late(self, authority: Authority, trip: Trip, failure: Failure) -> None:
-        """Mark a request to be refused when it comes back: its flight was lost, or is too late."""
-        error = failure.value
-        if error is not None and not isinstance(error, (DeadlineError, CancelledError)):
-            self._stats.own_fault("The wait for rules", error)
-        trip.is_late = True
+    async def _follow(self, asked: Asked, trip: Trip, miss: Miss) -> None:
+        """Wait for the flight of a request that the scheduler withholds meanwhile.
+
+        The request is refused if it comes back and finds no rules again, because the flight was
+        lost, is too late, or has left nothing in memory.
+        """
+        request, _, authority, _ = asked
+        try:
+            await self._cache.fetch(authority, request, miss)
+            trip.is_late = self._cache.held(authority) is None
+        except Exception as error:  # noqa: BLE001  # the request has to come back in any case
+            trip.is_late = True
+            if not isinstance(error, (DeadlineError, CancelledError)):
+                self._stats.own_fault("The wait for rules", error)
         self._withheld.landed(authority)
 
     async def _wait_in_place(self, asked: Asked, miss: Miss) -> CachedRules:

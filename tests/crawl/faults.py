@@ -74,16 +74,19 @@ async def struck(
     *,
     error: type[BaseException] = FaultError,
     lasting: bool = True,
+    named: tuple[str, ...] = ("",),
 ) -> list[str]:
     """What is wrong if a fault strikes at one of some points, which are drawn from those passed.
 
-    The points are those of some modules. `visit` says what is wrong after a crawl; nothing may be
+    The points are those of some modules, whose labels end with one of `named`. `visit` says what is wrong after a crawl; nothing may be
     without a fault.
     """
     with Faults(*modules).installed() as faults:
         trouble = await visit()
         assert not trouble, trouble
-        points, wrong = draw(sorted(faults.passed)), []
+        points = [one for one in sorted(faults.passed) if faults.labels[one].endswith(named)]
+        assert points, named
+        points, wrong = draw(points), []
         for point in points:
             with faults.at(point, error, lasting=lasting):
                 if trouble := await visit():

@@ -171,3 +171,14 @@ async def test_a_fault_anywhere_is_no_permission_and_no_hang_at_length(
         return some(A_PART, part)(points[part::PARTS])
 
     assert await struck(MODULES, village.visit, draw, error=error, lasting=lasting) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [FaultError, CancelledError])
+@ensureDeferred
+async def test_what_a_fetch_brought_and_was_not_kept_is_not_fetched_for_ever(
+    village: Village, error: type[BaseException]
+) -> None:
+    """Nor does a request wait for ever if nobody says that its rules have come."""
+    ends = "self._resident.pop()", "self._landed()"
+    assert await struck(MODULES, village.visit, list, error=error, named=ends) == []
