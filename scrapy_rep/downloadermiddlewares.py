@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.robotstxt.robotstxt import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 
 logger = logging.getLogger("scrapy_rep")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.outcome import Cause
     from scrapy_rep.preferences.statement import Statement
-    from scrapy_rep.robotstxt.robotstxt import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 
 BY_ROBOTS_TXT: Final = "robots.txt"

@@ -278,14 +278,7 @@ class RepSettings:
     @property
     def policy(self) -> Policy:
         """The settings that decide how long an entry is used."""
-        return Policy(
-            max_ttl=self.max_ttl,
-            unreachable_ttl=self.unreachable_ttl,
-            stale_if_unreachable=self.stale_if_unreachable,
-            access_denied=self.access_denied,
-            max_size=self.max_size,
-            max_redirects=self.max_redirects,
-        )
+        return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property
     def pace_policy(self) -> PacePolicy:

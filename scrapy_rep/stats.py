@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.outcome import Unreachable
-    from scrapy_rep.robotstxt.robotstxt import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -107,23 +107,6 @@ class RepStats:
             printable(cause),
             method,
             without_credentials(url),
-        )
-
-    def decisions_lost(self, error: Exception, *, required: bool) -> None:
-        """Say that decisions cannot be recorded, and what follows from it."""
-        logger.error(
-            "The decision log cannot be written (%s: %s); %s",
-            type(error).__name__,
-            printable(str(error)),
-            "no request passes until it can" if required else "the crawl goes on without it",
-        )
-
-    def archive_lost(self, error: Exception) -> None:
-        """Say that exchanges cannot be archived."""
-        logger.error(
-            "The archive cannot be written (%s: %s); the crawl goes on without it",
-            type(error).__name__,
-            printable(str(error)),
         )
 
     def fetch_failed(

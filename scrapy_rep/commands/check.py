@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from scrapy_rep.access.outcome import Meaning
 from scrapy_rep.commands.crawl import Project, lack_of_rules, look_up
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, listed, note, painted, say, say_json
@@ -19,7 +18,14 @@ from scrapy_rep.gate.explain import LookUp
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.preferences.robots_txt import preferences
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, as_plain, is_undefined, why
+from scrapy_rep.robotstxt.verdict import (
+    UNAVAILABLE,
+    UNREACHABLE,
+    Verdict,
+    as_plain,
+    is_undefined,
+    why,
+)
 from scrapy_rep.sites.cached_rules import CachedRules
 
 ALLOWED, DISALLOWED = "allowed", "disallowed"
@@ -79,7 +85,7 @@ def told(verdict: Verdict, known: CachedRules | None = None) -> str:
     """Return why a verdict is what it is: printable, in one line."""
     if verdict.override is not None:
         return f"override: {why(verdict)}"
-    is_for_lack = is_undefined(verdict) or verdict.reason == Meaning.UNAVAILABLE.value
+    is_for_lack = is_undefined(verdict) or verdict.reason == UNAVAILABLE
     return lack_of_rules(known) if is_for_lack and known is not None else why(verdict)
 
 

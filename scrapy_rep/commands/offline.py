@@ -16,13 +16,13 @@ from scrapy_rep.access.policy import learn, standing
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import EndingError
-from scrapy_rep.gate.explain import LookUp, asked_for
+from scrapy_rep.gate.explain import NO_RULES_FOR_SCHEME, LookUp, asked_for
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
@@ -76,8 +76,7 @@ class Offline:
         url = requested_url(url)
         authority = authority_of(url)
         if authority is None:
-            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
-            return LookUp(verdict, self.agent, None, None)
+            return LookUp(NO_RULES_FOR_SCHEME, self.agent, None, None)
         known = self.known(authority, body)
         verdict, by = self.judge.final_verdict(asked_for(url, authority, self.agent), known)
         return LookUp(verdict, self.agent, authority, known, by)

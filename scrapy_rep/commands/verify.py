@@ -24,6 +24,7 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.robotstxt.verdict import (
     BY_RULE,
+    LAST_GOOD_COPY,
     NO_GROUP,
     NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
@@ -31,7 +32,6 @@ from scrapy_rep.robotstxt.verdict import (
 )
 
 _BY_RULES = (BY_RULE, NO_RULE_MATCHES, NO_GROUP, ROBOTS_TXT_ITSELF, TOO_COSTLY)
-_STALE = " (last good copy)"
 
 _NO_LINE = "a line is not one of a decision log"
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
@@ -105,7 +105,7 @@ def _compare(
 ) -> tuple[str, str]:
     """Return the result for a decision of a run, and why it is that."""
     said = line.without or line
-    if line.digest is None or said.reason.removesuffix(_STALE) not in _BY_RULES:
+    if line.digest is None or said.reason.removesuffix(LAST_GOOD_COPY) not in _BY_RULES:
         return NOT_BY_RULES, ""
     if run is None:
         return NOT_COMPARED, "the first line of its run is missing"
@@ -125,7 +125,7 @@ def _compare(
         return NOT_COMPARED, "the settings of its run cannot be read"
     if digest != line.digest:
         return CONTRADICTED, f"the robots.txt in the archive has the digest {digest}"
-    reason = said.reason.removesuffix(_STALE)
+    reason = said.reason.removesuffix(LAST_GOOD_COPY)
     logged = LoggedVerdict(said.allowed, said.rule, said.line, said.group, reason)
     verdict = robots.verdict(line.url, line.agent)
     if LoggedVerdict.of(verdict) == logged:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from scrapy_rep.sites.cached_rules import CachedRules
 
 
+NO_RULES_FOR_SCHEME = Verdict(allowed=True, reason="no robots.txt governs this scheme")
+
+
 class LookUp(NamedTuple):
     """A verdict, the agent it is for, and what is known of the authority that governs the URL.
 
@@ -60,8 +63,7 @@ class Explainer:
         if authority is None:
             if not has_scheme(url):
                 raise ValueError("not an absolute URL: it has no scheme")
-            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
-            return LookUp(verdict, tokens, None, None)
+            return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None)
         try:
             cached = await self._cache.lookup(authority, None)
         except DeadlineError:

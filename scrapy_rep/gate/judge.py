@@ -128,17 +128,13 @@ class Judge:
         noted = None if use is None else use.said(asked, cached)
         return Judgement(verdict=verdict, override=override, noted=noted)
 
-    def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
-        """Return the verdict of the rules or of an override, whatever else is decided."""
-        return self._verdict(asked, cached)[0]
-
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
 
         That is :data:`RULES`, :data:`OVERRIDE`, :data:`PACE` or :data:`USE`. An override also
         decides where other rules than those of the site, which it sets, disallow what these do.
         """
-        verdict = self.verdict(asked, cached)
+        verdict, _ = self._verdict(asked, cached)
         if verdict.allowed:
             judgement = self.judge(asked, cached)
             if judgement.refusal is not None:

@@ -16,7 +16,8 @@ from scrapy_rep.robotstxt.verdict import UNREACHABLE, why
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.verdict import Verdict
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
 

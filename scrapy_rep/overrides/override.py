@@ -35,8 +35,8 @@ from functools import cached_property
 from typing import Final
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE, Verdict
 
 ALLOW: Final = "allow"
 FORBID: Final = "forbid"

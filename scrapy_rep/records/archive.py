@@ -172,7 +172,7 @@ class Archive:
 
     def _lose(self, error: Exception, count: int) -> None:
         if not self._lost:
-            self._stats.archive_lost(error)
+            self._stats.own_fault("Writing the archive", error, "the crawl goes on without it")
         self._lost += count
 
 

@@ -283,7 +283,10 @@ class DecisionRecorder:
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             if not self._is_said:
                 self._is_said = True
-                self._stats.decisions_lost(error, required=self._is_required)
+                then = "the crawl goes on without it"
+                if self._is_required:
+                    then = "no request passes until it works"
+                self._stats.own_fault("Writing the decision log", error, then)
             self._lost += line is not None
             return error
         return None

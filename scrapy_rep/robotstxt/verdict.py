@@ -17,6 +17,10 @@ NO_GROUP: Final = "no group"
 ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
 TOO_COSTLY: Final = "too costly"
 """The rules could not be compared with the URL within the budget, so it is disallowed."""
+LAST_GOOD_COPY: Final = " (last good copy)"
+"""The end of the reason while rules are followed although the site is unreachable."""
+UNAVAILABLE: Final = "unavailable"
+"""The site has no robots.txt, so all is allowed (RFC 9309 section 2.3.1.3)."""
 UNREACHABLE: Final = "unreachable"
 """The rules are undefined, so all is disallowed (RFC 9309 section 2.3.1.4)."""
 
@@ -82,7 +86,7 @@ def why(verdict: Verdict) -> str:
     group = "" if verdict.group is None else f", group {printable(verdict.group)}"
     if verdict.rule is None:
         return f"{reason}{group}"
-    copy = reason.removeprefix(BY_RULE)  # " (last good copy)", if it is one
+    copy = reason.removeprefix(BY_RULE)  # LAST_GOOD_COPY, or nothing
     return f"{printable(str(verdict.rule))}, line {verdict.line}{group}{copy}"
 
 

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Decision, Standing
-from scrapy_rep.robotstxt.robotstxt import Verdict
-from scrapy_rep.robotstxt.verdict import UNREACHABLE
+from scrapy_rep.robotstxt.verdict import (
+    LAST_GOOD_COPY,
+    ROBOTS_TXT_ITSELF,
+    UNAVAILABLE,
+    UNREACHABLE,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
@@ -119,12 +124,12 @@ class CachedRules:
         if self.robots is not None:
             verdict = self.robots.verdict(url, agent)
             if self.stale:
-                return replace(verdict, reason=f"{verdict.reason} (last good copy)")
+                return replace(verdict, reason=verdict.reason + LAST_GOOD_COPY)
             return verdict
         if authority.has_its_rules_at(url):
-            return Verdict(allowed=True, reason="robots.txt itself")
+            return Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
         if self.decision is Decision.ALLOW_ALL:
-            return Verdict(allowed=True, reason="unavailable")
+            return Verdict(allowed=True, reason=UNAVAILABLE)
         if self.unreachable or self.answer is None:
             return Verdict(allowed=False, reason=UNREACHABLE)
         return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")

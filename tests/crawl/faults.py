@@ -78,8 +78,8 @@ async def struck(
 ) -> list[str]:
     """What is wrong if a fault strikes at one of some points, which are drawn from those passed.
 
-    The points are those of some modules, whose labels end with one of `named`. `visit` says what is wrong after a crawl; nothing may be
-    without a fault.
+    The points are those of some modules, whose labels end with one of `named`. `visit` says what is
+    wrong after a crawl; nothing may be without a fault.
     """
     with Faults(*modules).installed() as faults:
         trouble = await visit()

@@ -225,9 +225,9 @@ async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_pa
     plans = [one.url("/x") for one in (small, *large, last)]
     with no_file_beyond(40_000):
         result = await crawl(settings=archived(tmp_path, CONCURRENT_REQUESTS=1), plans=plans)
-    result.check(["The archive cannot be written"])
+    result.check(["Writing the archive failed"])
     assert len(result.downloaded) == 5
-    assert len(result.lines("The archive cannot be written", "ERROR")) == 1
+    assert len(result.lines("Writing the archive failed", "ERROR")) == 1
     kept = {one.uri for one in of_kind(read(tmp_path), "response")}
     assert result.stats["robotstxt/archive/lost"] == 5 - len(kept)
     assert kept <= {small.url("/robots.txt"), last.url("/robots.txt")}
@@ -331,7 +331,7 @@ async def test_a_folder_that_is_gone_at_the_start_is_one_error(site: Site, tmp_p
         crawler.signals.connect(lambda: folder.rmdir(), signals.spider_opened, weak=False)
 
     result = await crawl(settings=archived(folder), prepare=prepare, plans=[shop.url("/a")])
-    result.check(["The archive cannot be written"])
+    result.check(["Writing the archive failed"])
     assert result.downloaded == [shop.url("/a")]
     assert result.stats["robotstxt/archive/lost"] == 2
     assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240

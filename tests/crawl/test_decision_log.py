@@ -229,8 +229,8 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [*(shop.url(f"/{number}") for number in range(5)), free]
     settings = recorded(FULL, REP_DECISIONS=which, REP_DECISION_LOG_REQUIRED=required)
-    result = (await crawl(settings=settings, plans=urls)).check(["decision log cannot be written"])
-    (error,) = result.lines("The decision log cannot be written", "ERROR")
+    result = (await crawl(settings=settings, plans=urls)).check(["Writing the decision log failed"])
+    (error,) = result.lines("Writing the decision log failed", "ERROR")
     assert "No space left" in error
     if not required:
         assert len(result.downloaded) == 6
