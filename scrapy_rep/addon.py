@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
-from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -18,7 +17,7 @@ from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastSte
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
 from scrapy_rep.robotstxt.printable import printable
-from scrapy_rep.scheduler import PatientPriorityQueue, withholding
+from scrapy_rep.scheduler import withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.sites.store_adapter import naming_the_setting
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
@@ -65,7 +64,7 @@ class Addon:
             raise BadSettingError(str(error)) from None
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Enable the three middlewares of this package; wrap the scheduler and its queue.
+        """Enable the three middlewares of this package, and wrap the scheduler.
 
         :class:`RepDownloaderMiddleware` takes the place of Scrapy's ``RobotsTxtMiddleware``, and
         its order if the project gives one. What the project configures itself is left as it is.
@@ -98,14 +97,11 @@ class Addon:
 
     @staticmethod
     def _wrap_scheduler(settings: BaseSettings) -> None:
-        """Wrap the scheduler, and replace Scrapy's queue by one that passes over full slots."""
+        """Wrap the scheduler."""
         name = "SCHEDULER"
         base = load_object(settings[name])
         if isinstance(base, type):
             settings.set(name, withholding(base), priority=settings.getpriority(name) or 0)
-        name = "SCHEDULER_PRIORITY_QUEUE"
-        if load_object(settings[name]) is DownloaderAwarePriorityQueue:
-            settings.set(name, PatientPriorityQueue, priority=settings.getpriority(name) or 0)
 
 
 def _check(settings: BaseSettings) -> None:

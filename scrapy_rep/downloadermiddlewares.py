@@ -114,10 +114,10 @@ class RepDownloaderMiddleware:
             if not self._is_prepared:
                 self._prepare()
             again = await self._gate.check(request)
-            if again is None and self.turns.is_early:
-                again = await self.arrive(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
+        if again is None and self.turns.is_early:
+            return await self.arrive(request)
         return again
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:

@@ -27,6 +27,12 @@ class Withholding:
 
     _withheld: Withheld | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Make the base, with a queue that passes over crowded slots in place of Scrapy's own."""
+        if kwargs.get("pqclass") is DownloaderAwarePriorityQueue:
+            kwargs["pqclass"] = PatientPriorityQueue
+        super().__init__(*args, **kwargs)
+
     def open(self, spider: Spider) -> Any:
         """Begin to withhold requests, and open the base."""
         self._withheld = withheld_of(spider.crawler)

@@ -53,7 +53,7 @@ class Answer:
 class Failure:
     """A run of failed fetches; times are seconds since the epoch.
 
-    ``since`` is when it began, ``failed_at`` when the newest of its ``count`` attempts failed.
+    ``since`` is when it began, ``failed_at`` when the newest of its ``count`` rounds failed.
     ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
     is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
     that the newest attempt failed on the crawler's own side, as a proxy may.

@@ -256,8 +256,8 @@ def refresh_at(answer: Answer, policy: Policy) -> float:
 def retry_at(failure: Failure, policy: Policy) -> float:
     """Return when an authority is asked again after a failure, in seconds since the epoch.
 
-    The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it. It is short at
-    first if the failure is not the server's.
+    The back-off doubles with each failed round of attempts, and ``Retry-After`` lengthens it. It is
+    short at first if the failure is not the server's.
     """
     first, longest = policy.unreachable_ttl
     if failure.ours:

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -88,21 +88,21 @@ def _list(store: Store, options: Namespace) -> Status:
 
 
 def _show(store: Store, options: Namespace) -> Status:
-    found = _named(store, options.urls)
+    found = _named(store, options)
     for stored in found:
         answer = stored.entry.answer
         sys.stdout.buffer.write((None if answer is None else answer.body) or b"")
     return Status.CLEAN if len(found) == len(options.urls) else Status.FOUND
 
 
-def _named(store: Store, urls: Sequence[str]) -> list[StoredEntry]:
-    """Return the entries of the sites of some URLs; say on stderr which are missing."""
+def _named(store: Store, options: Namespace) -> list[StoredEntry]:
+    """Return the entries of the sites of the URLs; say on stderr which are missing."""
     found = []
-    for url in urls:
+    for url in options.urls:
         authority = governing(url)
         stored = None if authority is None else store.find(authority)
         if stored is None:
-            note("store", f"the store knows nothing of {authority or url}")
+            note(f"store {options.action}", f"the store knows nothing of {authority or url}")
         else:
             found.append(stored)
     return found
@@ -133,7 +133,7 @@ def _parsed(line: bytes) -> object:
 
 
 def _forget(store: Store, options: Namespace) -> Status:
-    found = _named(store, options.urls)  # all of them, before the first is changed
+    found = _named(store, options)  # all of them, before the first is changed
     for number, stored in enumerate(found, 1):
         store.forget(stored.authority)
         if number % FLUSH_AFTER == 0:

@@ -135,7 +135,10 @@ class Identity:
         self, chosen: Any, make: Callable[[Any], tuple[str, ...]]
     ) -> tuple[str, ...]:
         key = tuple(chosen) if isinstance(chosen, list) else chosen
-        tokens = self._remembered.get(key) if isinstance(key, (str, bytes, tuple)) else None
+        try:
+            tokens = self._remembered.get(key)
+        except TypeError:  # a value that cannot be hashed is refused below
+            tokens = None
         if tokens is None:
             try:
                 tokens = make(chosen)

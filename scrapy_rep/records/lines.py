@@ -29,7 +29,7 @@ Crawl = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 
 LineNumber = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
-Outcome = Literal["rules", "stale", "unavailable", "denied", "unreachable", "unknown"]
+InForce = Literal["rules", "stale", "unavailable", "denied", "unreachable", "unknown"]
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 
 
@@ -102,7 +102,7 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     line: LineNumber | None
     group: str | None
     reason: str
-    outcome: Outcome
+    outcome: InForce
     status: int | None
     cause: str | None
     digest: Digest | None

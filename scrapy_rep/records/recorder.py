@@ -23,8 +23,8 @@ from scrapy_rep.records import own_version
 from scrapy_rep.records.lines import (
     SCHEMA_VERSION,
     DecisionLine,
+    InForce,
     LoggedVerdict,
-    Outcome,
     OverrideEntry,
     RunLine,
     encoded,
@@ -51,7 +51,7 @@ class Basis(NamedTuple):
     """What a decision rests on: what is known of an authority, since when, and its digest."""
 
     since: float | None = None
-    outcome: Outcome = "unknown"
+    outcome: InForce = "unknown"
     status: int | None = None
     cause: str | None = None
     digest: str | None = None
@@ -69,7 +69,7 @@ class Basis(NamedTuple):
             return cls(since, "unreachable", None, cause, None, None, failed)
         body = cached.body
         if body is not None:
-            outcome: Outcome = "stale" if failure is not None else "rules"
+            outcome: InForce = "stale" if failure is not None else "rules"
         else:
             outcome = "unavailable" if cached.decision is Decision.ALLOW_ALL else "denied"
         digest = None if body is None else digest_of(body)

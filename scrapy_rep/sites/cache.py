@@ -324,12 +324,19 @@ class RobotsCache:
         return old.robots
 
     def _failure(self, authority: Authority, cause: Cause) -> CachedRules:
-        """Return what holds for an authority without an answer: disallow all."""
+        """Return what holds for an authority without an answer: disallow all.
+
+        After a fault, a good copy is followed if its rules are in memory.
+        """
         now = self._clock()
         old = self._resident.get(authority)
         before = old.entry if old else self._store.evicted(authority)
         entry = learn(before, Unreachable(cause, ours=True), now, self._policy)
         failure = entry.failure
+        if cause is Cause.ERROR and old is not None and old.robots is not None:
+            current = standing(entry, now, self._policy)
+            if current.decision is Decision.FOLLOW:
+                return CachedRules(entry, current, old.robots, now)
         until = retry_at(failure, self._policy) if failure is not None else now
         refused = Standing(Decision.DISALLOW_ALL, Fetch.NO, None, failure, until)
         return CachedRules(entry, refused, None, now)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
@@ -110,8 +111,8 @@ class Refresher:
         self.longest = 2.0 * self._longest_round + term + 1.0
         """The seconds after which a refresh must be over, with some to spare.
 
-        With a store, another worker may be killed in its round, and a second one may make a whole
-        round, before this one does.
+        With a store, this worker may wait for the term of a lease and for a whole round of another
+        worker before it makes its own.
         """
 
     async def refresh(
@@ -176,7 +177,7 @@ class Refresher:
         if self._suffices(entry, refresh):
             return entry, None
         wait, longest = _POLL
-        waited = 0.0
+        end = monotonic() + LEASE_TERM + self._longest_round
         while True:
             lease = await self._store.lease(authority, LEASE_TERM)
             if lease == NOT_SHARED:
@@ -184,10 +185,9 @@ class Refresher:
             if lease is None:
                 if self._decision(entry) is not Decision.WAIT:
                     return entry, None  # another worker refreshes what may still be used
-                if waited > LEASE_TERM + self._longest_round:
+                if monotonic() > end:
                     return entry, NOT_SHARED
                 await sleep(wait)
-                waited += wait
                 wait = min(longest, 1.5 * wait)
             try:
                 entry = await self._newest(authority, known)

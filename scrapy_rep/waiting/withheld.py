@@ -299,7 +299,8 @@ class Withheld:
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
         """Give everything back to the base, which is about to close."""
         self.is_open = False
-        requests = [item.request for item in self._clear()]
+        requests = [*self._after_fault, *[item.request for item in self._clear()]]
+        self._after_fault.clear()
         put_back(requests, enqueue, self._crawler, self._stats)
 
     def _clear(self, also: Iterable[Item] = ()) -> list[Item]:

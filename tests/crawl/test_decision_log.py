@@ -20,7 +20,7 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl, gate_with
-from tests.crawl.plugin import NOTHING, RULES, obey, override
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey, override
 from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Site
@@ -309,3 +309,21 @@ async def test_each_state_of_a_site_is_recorded(
     assert [line["status"] for line in found] == [200] * 3 + [None]
     assert [line["cause"] for line in found] == [None, None, "status 503", "status 503"]
     assert found[1]["age"] == pytest.approx(0.95 * 86_400, abs=60)
+
+
+@ensureDeferred
+async def test_a_fault_before_the_last_step_is_recorded_once(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without ``RepLastStep``, where the middleware takes the turn itself."""
+
+    def fail(self: Any, request: Any) -> Any:
+        raise ArithmeticError("injected")
+
+    monkeypatch.setattr("scrapy_rep.waiting.turns.Turns.arrive", fail)
+    shop, log = site.authority(RULES), tmp_path / "decisions.jsonl"
+    result = await crawl(settings=by_hand(REP_DECISION_LOG=str(log)), plans=[shop.url("/a")])
+    result.check(["The check of a request failed", "RepLastStep"])
+    assert result.unreachable == [shop.url("/a")]
+    assert [line["allowed"] for line in decisions(log)].count(False) == 1
+    assert shop.page_hits == []

@@ -104,7 +104,7 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     and then it is named in the log.
     """
     shop = site.authority("User-agent: *\nDisallow: /\n")
-    values: list[Any] = ["", [], 7, [""]]
+    values: list[Any] = ["", [], 7, [""], [["mybot"]], {"mybot": 1}]
     plans = [
         {"url": shop.url(f"/{n}"), "meta": {"robotstxt_user_agent": value}}
         for n, value in enumerate(values)
@@ -170,21 +170,24 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
 class LateSpider(RequestsSpider):
     """Sets a name that is not a token when the crawl is running."""
 
+    name_set: Any = 7
+
     async def start(self) -> Any:
         """The check at the start came before."""
-        self.robotstxt_user_agent = 7
+        self.robotstxt_user_agent = self.name_set
         async for request in super().start():
             yield request
 
 
+@pytest.mark.parametrize("name", [7, [["mybot"]]])
 @ensureDeferred
 async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
-    site: Site, tmp_path: Path
+    site: Site, tmp_path: Path, name: Any
 ) -> None:
     """Each request ends in RobotsUnreachable, with a decision log as without one."""
     shop, log = site.authority(), tmp_path / "decisions.jsonl"
     settings = obey(REP_DECISION_LOG=str(log))
-    result = await crawl(LateSpider, settings, plans=[shop.url("/a")])
+    result = await crawl(LateSpider, settings, plans=[shop.url("/a")], name_set=name)
     result.check(expected=["robotstxt_user_agent"])
     assert result.unreachable == [shop.url("/a")]
     assert shop.page_hits == []

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
+from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
+from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under, visit
@@ -156,6 +158,29 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
     assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
     assert result.gate.cache_info()["waiting"] == 0
+
+
+@ensureDeferred
+async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
+    """The base gets what was withheld even if the engine has not asked since the fault."""
+    put: list[Request] = []
+
+    class StoppedSpider(QueuedSpider):
+        def found(self, response: Response) -> Iterable[Any]:
+            if put:
+                return ()
+            middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+            assert middleware is not None
+            middleware.withheld._give_up(ArithmeticError("injected"))
+            middleware.withheld.put_back(lambda request: not put.append(request))
+            return put  # so that each has an end
+
+    late, other = site.authority(Reply(200, RULES, delay=0.5)), site.authority(RULES)
+    urls = [late.url(f"/{number}") for number in range(9)]
+    result = await crawl(StoppedSpider, obey(), plans=[*urls, other.url("/first")])
+    result.check(["The withholding of requests failed"])
+    assert sorted(request.url for request in put) == urls
+    assert sorted(result.downloaded) == sorted([*urls, other.url("/first")])
 
 
 @ensureDeferred

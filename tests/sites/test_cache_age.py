@@ -50,6 +50,30 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
 
 
 @ensureDeferred
+async def test_a_fault_in_the_background_leaves_a_good_copy_in_force(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It closes no site. The next attempt is made later, as after any failure."""
+    bench = Bench(RULES, OTHER_RULES)
+    old = await ask(bench)
+    bench.clock.now += 0.95 * DAY
+
+    def fail(*args: Any, **more: Any) -> Any:
+        raise ArithmeticError("injected")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("scrapy_rep.sites.refresh.Refresher.refresh", fail)
+        bench.cache.consult(HERE, None)
+        await settle()
+        known = await ask(bench)
+    assert (known.decision, known.robots, bench.fetches) == (Decision.FOLLOW, old.robots, 1)
+    bench.clock.now += 0.04 * DAY
+    bench.cache.consult(HERE, None)
+    await settle()
+    assert not allows(await ask(bench), "/other")
+
+
+@ensureDeferred
 async def test_what_was_evicted_in_its_last_tenth_is_used_and_refreshed_at_once() -> None:
     """By the request that brings it back; no later one is needed for that."""
     bench = Bench(RULES, RULES, OTHER_RULES, memory_limit=1_000)
