@@ -260,8 +260,8 @@ class RepSettings:
         chosen: dict[str, Any] = {}
         for name, each in SETTINGS.items():
             value = settings.get(name)
-            if value is None or (value == "" and each.name == "user_agent"):
-                continue  # Scrapy treats an empty user agent as not set
+            if value is None or (value == "" and each.default is None):
+                continue  # an empty text switches a setting off, as for Scrapy's own
             try:
                 chosen[each.name] = each.metadata[_CHECK](value)
             except (ValueError, TypeError) as error:

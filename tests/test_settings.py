@@ -61,7 +61,6 @@ BAD: dict[str, list[Any]] = {
     "ROBOTSTXT_USER_AGENT": [[], [""], 7, ["mybot", None], "  "],
     "REP_PROFILE": ["rfc9308", "", 1, "RFC9309 "],
     "REP_STORE": [
-        "",
         5,
         ["sqlite:"],
         b"sqlite:",
@@ -90,12 +89,12 @@ BAD: dict[str, list[Any]] = {
     "REP_PREFERENCES": ["on", "", True, "SKIP"],
     "REP_PURPOSES": [["ai-train"], "training", 5, {"tdm": 1}, [None, 7], [["tdm"]]],
     "REP_PURPOSE_TOKENS": [{"ai-train": "x"}, {"tdm": []}, {"tdm": 5}, {7: "x"}, ["tdm"], "tdm"],
-    "REP_DECISION_LOG": ["", " ", 7, True, ["a"], b"a", "a\0b"],
+    "REP_DECISION_LOG": [" ", 7, True, ["a"], b"a", "a\0b"],
     "REP_DECISIONS": ["some", "", True, ["all"]],
     "REP_LOG_URLS": ["none", "", False],
     "REP_DECISION_LOG_REQUIRED": ["perhaps", 2, ""],
-    "REP_WARC": ["", 7, True, ["a.warc.gz"], "robots.warc", "robots.gz", "a\0.warc.gz"],
-    "REP_OVERRIDES": ["", " ", [], (), 7, True, {"authority": "http://a.example"}, b"file.toml"],
+    "REP_WARC": [7, True, ["a.warc.gz"], "robots.warc", "robots.gz", "a\0.warc.gz"],
+    "REP_OVERRIDES": [" ", [], (), 7, True, {"authority": "http://a.example"}, b"file.toml"],
 }
 
 
@@ -135,6 +134,13 @@ def test_each_setting_has_a_row_in_the_tables(table: dict[str, Any]) -> None:
 def test_a_setting_that_is_none_is_not_set(name: str) -> None:
     """Then the default is in force, which ``tests/docs/test_reference.py`` knows."""
     assert getattr(read(**{name: None}), FIELDS[name]) == getattr(read(), FIELDS[name])
+
+
+def test_an_empty_text_switches_off_what_is_off_by_default() -> None:
+    """`-s REP_STORE=` runs a crawl without the store of its project."""
+    off = {name for name, field in FIELDS.items() if getattr(read(), field) is None}
+    assert off > {"REP_STORE", "REP_DECISION_LOG"}
+    assert read(**dict.fromkeys(off, "")) == read()
 
 
 @rows("name", FIELDS)
