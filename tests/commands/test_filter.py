@@ -446,6 +446,30 @@ def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> 
     assert (len(shop.robots_hits), len(gone.robots_hits)) == (1, 1)
 
 
+def test_a_url_with_spaces_around_it_is_asked_for_as_a_request_would(site: Site) -> None:
+    """Scrapy drops them; the line is written as it was given."""
+    shop = site.authority(robots=RULES)
+    ended = robots("filter", given=f"  {shop.url('/a')}\n  {shop.url('/private')} \n")
+    assert (ended.status, ended.out) == (0, f"  {shop.url('/a')}\n")
+
+
+def test_progress_is_shown_on_a_terminal(archive: Path, tmp_path: Path) -> None:
+    """On stderr, while stdout goes elsewhere; a long list takes minutes."""
+    urls = tmp_path / "urls.txt"
+    urls.write_text("https://e.org/a\n" * 1_000)
+    leader, follower = os.openpty()
+    command = [*COMMAND, "--warc", archive, urls]
+    with (tmp_path / "allowed.txt").open("wb") as out:
+        subprocess.run(
+            command, stdout=out, stderr=follower, env=environment(TERM="xterm"), check=True
+        )
+    os.close(follower)
+    said = os.read(leader, 1 << 16).decode()
+    os.close(leader)
+    assert "100%" in said
+    assert "1,000 lines: 1,000 allowed" in said
+
+
 def test_byte_order_mark_is_no_part_of_the_first_url(archive: Path) -> None:
     """Programs on Windows write it; an empty list with one has no URL."""
     given = codecs.BOM_UTF8 + b"https://e.org/a\nhttps://e.org/b\n"
