@@ -128,6 +128,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "awaiting",
         "sites",
         "downloadermiddlewares",
+        "exceptions",
         "linting",
         "overrides",
         "gate",

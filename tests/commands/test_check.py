@@ -38,7 +38,7 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
         "rule": "Disallow: /private",
         "line": 2,
         "group": "*",
-        "decided_by": "rules",
+        "decided_by": "robots.txt",
         "agent": ["Scrapy"],
         "profile": "rfc9309",
         "delay": None,

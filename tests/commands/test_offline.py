@@ -23,7 +23,7 @@ class Case(NamedTuple):
     settings: dict[str, str]
     allowed: str
     """One letter for each path: y or n."""
-    by: str = "rules"
+    by: str = "robots.txt"
     """What decides about the second path."""
     overrides: str = ""
 
@@ -34,7 +34,7 @@ CASES = {
         "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
         {"REP_PREFERENCES": "skip", "REP_PURPOSES": "train-ai"},
         "ynny",
-        "use",
+        "usage preference",
     ),
     "purpose that is only reported": Case(
         "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
@@ -49,7 +49,7 @@ CASES = {
             "REP_PURPOSE_TOKENS": '{"train-ai": ["Extended"]}',
         },
         "ynny",
-        "use",
+        "usage preference",
     ),
     "delay that is too long": Case(
         "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
@@ -149,7 +149,7 @@ def test_explanation_says_what_decides_and_what_the_rules_alone_say(robots_txt: 
     out = robots("explain", *words, "https://e.org/a").out
     assert out.startswith(
         "disallowed: https://e.org/a\n"
-        "  by the use of the page: Content-Usage disallows train-ai\n"
+        "  by usage preference: Content-Usage disallows train-ai\n"
         "  by the rules alone: Allow: /, line 3, group *\n"
     )
     out = robots("explain", "--robots-txt", robots_txt, "https://e.org/a").out

@@ -105,7 +105,7 @@ def test_explain_names_the_rule_of_an_override_that_agrees_with_the_site(
     words = (*overriding(tmp_path, shop.url(""), action), "-s", "REP_RETRY_DELAYS=[]")
     ended = robots("explain", *words, shop.url("/a"))
     assert ended.status == 1
-    assert "  by an override: Disallow: /a, line 5, group slow\n" in ended.out
+    assert "  by override: Disallow: /a, line 5, group slow\n" in ended.out
     [said] = results(robots("explain", "--format", "json", *words, shop.url("/a")).out)
     assert (said["decided_by"], said["override"]) == ("override", None)
 
@@ -125,7 +125,7 @@ def test_both_verdicts_are_shown_where_an_override_changes_one(site: Site, tmp_p
     assert ended.status == 0
     first, by, rules, *_ = ended.out.splitlines()
     assert first == f"allowed: {shop.url('/a')}"
-    assert by.startswith("  by an override: allow, entry 1: ours (ops")
+    assert by.startswith("  by override: allow, entry 1: ours (ops")
     assert rules == "  by the rules alone: Disallow: /, line 2, group *"
 
 

@@ -96,7 +96,7 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     recorder = DecisionRecorder(settings, stats, lambda _: known, time.time, RUN)
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
-        error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
+        error = RobotsUnreachable(SITE, cause)
         recorder.refused(request, ("mybot",), error)
     recorder.close()
     found = lines_in(tmp_path)
@@ -124,8 +124,8 @@ def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]
     [
         RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE, by="page directive"),
         RobotsForbidden(Verdict(False, reason="nofollow"), SITE, by="page directive"),
-        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.CLOSING),
-        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.ERROR),
+        RobotsUnreachable(SITE, Cause.CLOSING),
+        RobotsUnreachable(SITE, Cause.ERROR),
     ],
     ids=lambda error: f"{error.verdict.reason} {getattr(error, 'cause', '')}",
 )
