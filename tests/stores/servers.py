@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -85,16 +85,27 @@ class RedisServer:
             self._process = None
 
 
+Startable = TypeVar("Startable", bound="Any")
+
+
 @contextmanager
-def running_server() -> Iterator[RedisServer]:
-    """A redis-server, which may be stopped and started meanwhile."""
+def running(server: Startable) -> Iterator[Startable]:
+    """A server or a deployment, which may be stopped and started meanwhile."""
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@contextmanager
+def running_server(*options: str) -> Iterator[RedisServer]:
+    """A redis-server in a directory of its own."""
     # Not in pytest's directory: the path of a Unix socket may have 107 octets only.
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory))
-        try:
-            yield server.start()
-        finally:
-            server.stop()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running(RedisServer(Path(directory), *options)) as server,
+    ):
+        yield server
 
 
 T = TypeVar("T", bound="LoopbackServer")
