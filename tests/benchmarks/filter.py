@@ -116,20 +116,13 @@ def main(arguments: list[str] | None = None) -> None:
         folder = Path(name)
         urls = prepared(folder, options.urls, options.authorities)
         robots, out = str(folder / "robots"), folder / "out"
-        ours = [
-            *SCRAPY,
-            "robots",
-            "filter",
-            "--agent",
-            AGENT,
-            "--warc",
-            str(folder / "robots.warc.gz"),
-        ]
-        loop = [sys.executable, "-c", LOOP, robots, AGENT, str(urls)]
+        archive = str(folder / "robots.warc.gz")
+        ours = [*SCRAPY, "robots", "filter", "--agent", AGENT, "--warc", archive]
+        loop = [sys.executable, "-c", LOOP, robots, AGENT]
         best = {"scrapy robots filter": [], "loop with Protego": []}
         for _ in range(options.rounds):
-            best["scrapy robots filter"].append(run([*ours, str(urls)], out))
-            best["loop with Protego"].append(run(loop, folder / "loop"))
+            for contender, command in zip(best, (ours, loop), strict=True):
+                best[contender].append(run([*command, str(urls)], out))
         rates = {}
         for contender, costs in best.items():
             cost = min(costs)

@@ -26,6 +26,15 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+def wait_for(port: int) -> None:
+    """Return as soon as something listens at this port of 127.0.0.1."""
+    with socket.socket() as client:
+        end = time.monotonic() + 30
+        while client.connect_ex(("127.0.0.1", port)):
+            assert time.monotonic() < end, f"nothing listens at port {port}"
+            time.sleep(0.1)
+
+
 class RedisServer:
     """A redis-server of the tests' own, without persistence, on a port and a Unix socket.
 
