@@ -214,11 +214,6 @@ def test_a_profile_may_be_a_number() -> None:
     assert read(REP_PROFILE=1994).profile == "1994"
 
 
-def test_settings_show_no_store() -> None:
-    """Whatever prints all settings prints no password."""
-    assert "secret" not in repr(read(REP_STORE="redis://user:secret@host/0"))
-
-
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [

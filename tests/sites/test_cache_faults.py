@@ -86,26 +86,6 @@ async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
 
 
 @ensureDeferred
-async def test_what_was_evicted_is_refreshed_and_replaced() -> None:
-    """In the last tenth of its life it is used while it is fetched; then the new rules count."""
-    bench = Bench(RULES, memory_limit=1 << 20)
-    await ask(bench)
-    bench.script.steps = [big_rules(500_000)]
-    await ask(bench, 1)
-    bench.clock.now += 0.95 * DAY
-    bench.script.steps = [OTHER_RULES]
-    assert not allows(await ask(bench), "/private")
-    await settle()
-    assert not allows(await ask(bench), "/other")
-    bench.script.steps = [big_rules(500_000)]
-    for number in range(2, 5):
-        await ask(bench, number)
-    assert HERE not in bench.kept
-    known = await ask(bench)
-    assert (allows(known, "/private"), allows(known, "/other")) == (True, False)
-
-
-@ensureDeferred
 async def test_what_was_evicted_is_the_last_good_copy_when_the_fetch_fails() -> None:
     """RFC 9309 section 2.3.1.4: evicted, expired, unreachable: its rules are followed."""
     bench = Bench(RULES, memory_limit=1 << 20)
