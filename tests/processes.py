@@ -87,6 +87,18 @@ def run_python(
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
+def fresh_python(*arguments: str, options: Sequence[str] = (), **how: Any) -> str:
+    """What an interpreter that has imported nothing yet prints; it ends well, and warns of nothing.
+
+    For tests in which imports are the point. `how` is for subprocess.run.
+    """
+    command = [sys.executable, *options, *arguments]
+    how = {"cwd": ROOT, "timeout": 200, **how}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
 def start_python(
     *arguments: str,
     options: Sequence[str] = (),

@@ -96,10 +96,7 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("REP_DECISION_LOG=none/a.jsonl", "REP_DECISION_LOG = 'none/a.jsonl': there is no folder"),
         ("REP_WARC=none/a.warc.gz", "REP_WARC = 'none/a.warc.gz': there is no folder"),
         ("REP_OVERRIDES=none.toml", "REP_OVERRIDES: none.toml cannot be read: No such file"),
-        (
-            "REP_STORE=sqlite://{}/script.py",
-            "REP_STORE: '{}/script.py' is not a store",
-        ),
+        ("REP_STORE=sqlite://{}/script.py", "REP_STORE: '{}/script.py' is not a store"),
     ],
 )
 def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str, said: str) -> None:

@@ -41,11 +41,7 @@ def served_sites() -> Iterator[list[str]]:
 
 def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
     """What each of the workers says of the sites that it saw."""
-    with (
-        tempfile.TemporaryDirectory() as name,
-        served_sites() as sites,
-        running_server() as server,
-    ):
+    with tempfile.TemporaryDirectory() as name, served_sites() as sites, running_server() as server:
         file = Path(name, "sites.txt")
         file.write_text("\n".join(sites))
         workers: list[Forked] = []

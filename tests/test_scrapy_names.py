@@ -134,8 +134,7 @@ class HidingExtension:
 
 @pytest.mark.skipif("none" not in MODES, reason="this Scrapy needs a reactor")
 @pytest.mark.parametrize(
-    ("holder", "attribute"),
-    first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")]),
+    ("holder", "attribute"), first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")])
 )
 def test_a_limit_that_cannot_be_lifted_is_said_in_one_line(
     site: Site, holder: str, attribute: str

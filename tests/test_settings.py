@@ -174,8 +174,7 @@ def test_a_bad_value_is_refused_in_one_line_that_names_it(name: str, value: Any)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("REP_TIMEOUT", 0), *(("REP_STORE", value) for value in BAD["REP_STORE"])],
+    ("name", "value"), [("REP_TIMEOUT", 0), *(("REP_STORE", value) for value in BAD["REP_STORE"])]
 )
 @ensureDeferred
 async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, value: Any) -> None:

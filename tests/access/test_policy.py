@@ -6,14 +6,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_rep.access.entry import Answer, Entry, Failure, merge
-from scrapy_rep.access.outcome import (
-    Cause,
-    NotModified,
-    Outcome,
-    Success,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Success, Unavailable, Unreachable
 from scrapy_rep.access.policy import (
     DECISIONS,
     TRANSITIONS,

@@ -6,14 +6,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.commands.options import parsers
-from tests.commands.running import ROOT, SCRAPY, assert_one_line, environment, robots, unforked
-from tests.processes import run_python, start_python
+from tests.commands.running import SCRAPY, assert_one_line, environment, robots, unforked
+from tests.processes import fresh_python, run_python, start_python
 from tests.replies import Hang
 from tests.rows import first, rows
 from tests.site import Site
@@ -21,7 +20,9 @@ from tests.timed import timed
 
 SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "store", "verify", "report")
 ACTIONS = ("list", "show", "export", "import", "forget")
-LOAD = """
+LOAD = (
+    "-c",
+    """
 import time
 import scrapy.cmdline, scrapy.commands
 started = time.process_time()
@@ -30,20 +31,8 @@ scrapy_rep.commands.RobotsCommand()
 print(time.process_time() - started)
 import sys
 print([name for name in sys.modules if name.startswith("scrapy_rep.")])
-"""
-
-
-def python(code: str) -> str:
-    """What a process with that code prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+""",
+)
 
 
 def test_scrapy_lists_the_command() -> None:
@@ -55,12 +44,13 @@ def test_scrapy_lists_the_command() -> None:
 @timed
 def test_a_call_of_scrapy_is_at_most_20_ms_longer() -> None:
     """Every call loads the entry point; the best of three, as the machine may be busy."""
-    assert min(float(python(LOAD).split()[0]) for _ in range(3)) < 0.02
+    least = min(float(fresh_python(*LOAD, env=environment()).split()[0]) for _ in range(3))
+    assert least < 0.02
 
 
 def test_entry_point_imports_nothing_but_itself() -> None:
     """Whatever is broken elsewhere breaks no other command of Scrapy."""
-    assert python(LOAD).splitlines()[1] == "['scrapy_rep.commands']"
+    assert fresh_python(*LOAD, env=environment()).splitlines()[1] == "['scrapy_rep.commands']"
 
 
 @rows("name", SUBCOMMANDS)

@@ -56,11 +56,7 @@ def test_without_an_output_there_is_a_summary(tmp_path: Path, log: Path) -> None
     first, when, *rest = ended.out.splitlines()
     assert first == "2 decisions, 1 of them refusals, on 1 site"
     assert when == "2026-11-22 08:00:01 to 2026-11-22 08:00:01 UTC"
-    assert rest[:3] == [
-        "",
-        "Why requests were refused",
-        "Reason                Requests  Share",
-    ]
+    assert rest[:3] == ["", "Why requests were refused", "Reason                Requests  Share"]
     assert not any(tmp_path.glob("*.html"))
     packed = tmp_path / "log.gz"
     packed.write_bytes(gzip.compress(log.read_bytes()))

@@ -9,16 +9,7 @@ from scrapy.http import Response, TextResponse, XmlResponse
 
 from scrapy_rep import page_directives
 from scrapy_rep.pages.markup import Markup, Meta
-from tests.pages.cases import (
-    CHOICE,
-    HTML,
-    META_1996,
-    REPEXT,
-    XML,
-    Case,
-    parameters,
-    response,
-)
+from tests.pages.cases import CHOICE, HTML, META_1996, REPEXT, XML, Case, parameters, response
 from tests.rows import rows
 
 M = '<meta name="robots" content="noindex">'

@@ -10,15 +10,13 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.access.outcome import Cause, Success, Unreachable
+from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.sites.refresh import Miss
 from tests.crawl.leftovers import turn
-from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0
-HERE = authority()
-OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
 
 # --- expiry and refresh
 

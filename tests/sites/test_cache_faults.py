@@ -14,11 +14,9 @@ from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.refresh import Miss
-from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0
-HERE = authority()
-OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
 
 # --- memory
 

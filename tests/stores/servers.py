@@ -43,11 +43,7 @@ class RedisServer:
     """
 
     def __init__(
-        self,
-        directory: Path,
-        *options: str,
-        port: int | None = None,
-        config: Path | None = None,
+        self, directory: Path, *options: str, port: int | None = None, config: Path | None = None
     ) -> None:
         program = shutil.which("redis-server")
         if program is None:

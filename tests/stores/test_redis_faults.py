@@ -17,13 +17,7 @@ from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, stored, wait
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, listed
-from tests.stores.servers import (
-    DistantServer,
-    ScriptedServer,
-    commands,
-    free_port,
-    running_server,
-)
+from tests.stores.servers import DistantServer, ScriptedServer, commands, free_port, running_server
 from tests.timed import waits
 
 pytestmark = waits
