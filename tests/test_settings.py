@@ -60,15 +60,7 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
 BAD: dict[str, list[Any]] = {
     "ROBOTSTXT_USER_AGENT": [[], [""], 7, ["mybot", None], "  "],
     "REP_PROFILE": ["rfc9308", "", 1, "RFC9309 "],
-    "REP_STORE": [
-        "",
-        5,
-        ["sqlite:"],
-        b"sqlite:",
-        "nonsense:",
-        "no.such.module.Store",
-        f"{__name__}.DAY",
-    ],
+    "REP_STORE": ["", 5, ["sqlite:"], b"sqlite:", "nonsense:", "no.such.Store", f"{__name__}.DAY"],
     "REP_STORE_LIMIT": [0, 1_048_575, "much", 10**400, True],
     "REP_STORE_PREFIX": ["", "a b", "{shop}", "caf\u00e9", "a\n", 5, b"a"],
     "REP_MEMORY_LIMIT": [0, -1, "much", 1_048_575, True, float("nan"), 1_048_576.5],

@@ -123,17 +123,16 @@ def main(arguments: list[str] | None = None) -> None:
         for _ in range(options.rounds):
             for contender, command in zip(best, (ours, loop), strict=True):
                 best[contender].append(run([*command, str(urls)], out))
-        rates = {}
         for contender, costs in best.items():
             cost = min(costs)
-            rates[contender] = options.urls / cost.seconds
             print(
-                f"{contender:<22}{rates[contender]:>12,.0f} URLs/s{cost.seconds:>8.2f} s"
+                f"{contender:<22}{options.urls / cost.seconds:>12,.0f} URLs/s{cost.seconds:>8.2f} s"
                 f"{cost.processor:>8.2f} s CPU{cost.memory / 1e6:>7.0f} MB"
             )
+        clock = [min(cost.seconds for cost in costs) for costs in best.values()]
         processor = [min(cost.processor for cost in costs) for costs in best.values()]
-        ratio = rates["scrapy robots filter"] / rates["loop with Protego"]
-        print(f"ratio {ratio:.1f} by the clock, {processor[1] / processor[0]:.1f} by the processor")
+        ratios = clock[1] / clock[0], processor[1] / processor[0]
+        print("ratio {:.1f} by the clock, {:.1f} by the processor".format(*ratios))
         thrice = folder / "thrice.txt"
         with thrice.open("wb") as file:  # piece by piece, as a fork begins with this peak, too
             for _ in range(3):

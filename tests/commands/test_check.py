@@ -9,7 +9,7 @@ import pytest
 from tests.commands.running import options, robots, told
 from tests.crawl.harness import EACH_MODE, MODES
 from tests.replies import Reply
-from tests.site import Site
+from tests.site import Authority, Site
 
 RULES = (
     "User-agent: *\nDisallow: /private\n\nUser-agent: mybot\nDisallow: /search\nCrawl-delay: 2\n"
@@ -17,9 +17,14 @@ RULES = (
 FAST = ("-s", "REP_RETRY_DELAYS=[]")
 
 
-def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
+@pytest.fixture
+def shop(site: Site) -> Authority:
+    """A site with those rules."""
+    return site.authority(robots=RULES)
+
+
+def test_row_says_by_which_line_and_where_that_came_from(shop: Authority) -> None:
     """Outside a project the crawler is Scrapy, for which there is no group of its own."""
-    shop = site.authority(robots=RULES)
     [one, other] = told("check", shop.url("/private/x"), shop.url("/search"))
     assert one == {
         "url": shop.url("/private/x"),
@@ -42,9 +47,9 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
     assert len(shop.robots_hits) == 1
 
 
-def test_text_has_a_line_for_each_url(site: Site) -> None:
+def test_text_has_a_line_for_each_url(site: Site, shop: Authority) -> None:
     """The verdict first, then the URL as given, then why."""
-    shop, gone = site.authority(robots=RULES), site.authority(robots=Reply(404))
+    gone = site.authority(robots=Reply(404))
     urls = shop.url("/search"), shop.url("/a"), gone.url("/a")
     ended = robots("check", "--agent", "mybot", *urls)
     assert ended.out.splitlines() == [
@@ -91,7 +96,7 @@ def test_agents_are_tokens_in_order_of_preference(robots_txt: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["scrapy.cfg", "pyproject.toml"])
-def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str) -> None:
+def test_in_a_project_its_settings_count(shop: Authority, project: Path, layout: str) -> None:
     """Its identity and its store; neither pipelines nor extensions are made, no feed is written."""
     if layout == "pyproject.toml":
         (project / "scrapy.cfg").rename(project / "old.cfg")
@@ -102,7 +107,6 @@ def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str)
 
         if "pyproject" not in Path(conf.__file__).read_text():
             pytest.skip("this Scrapy reads scrapy.cfg alone")
-    shop = site.authority(robots=RULES)
     for _ in range(2):
         [one] = told("check", shop.url("/search"), cwd=project)
         assert (one["agent"], one["verdict"]) == (["mybot"], "disallowed")
@@ -136,9 +140,8 @@ def test_host_and_port_are_not_a_url(robots_txt: Path, url: str) -> None:
     assert robots("filter", "--robots-txt", robots_txt, given=url).out == ""
 
 
-def test_a_store_in_memory_leaves_that_of_the_project_alone(site: Site, project: Path) -> None:
+def test_a_store_in_memory_leaves_that_of_the_project_alone(shop: Authority, project: Path) -> None:
     """It is neither read nor written."""
-    shop = site.authority(robots=RULES)
     memory = ("-s", "REP_STORE=memory:")
     told("check", *memory, shop.url("/a"), cwd=project)
     assert not [*project.rglob("robots.db")]
@@ -147,17 +150,15 @@ def test_a_store_in_memory_leaves_that_of_the_project_alone(site: Site, project:
     assert len(shop.robots_hits) == 3
 
 
-def test_a_project_that_does_not_obey_is_asked_as_if_it_did(site: Site, project: Path) -> None:
+def test_a_project_that_does_not_obey_is_asked_as_if_it_did(shop: Authority, project: Path) -> None:
     """The verdict is that of a crawl that does."""
-    shop = site.authority(robots=RULES)
     words = ("-s", "ROBOTSTXT_OBEY=False", "-s", "ADDONS={}")
     assert robots("check", *words, shop.url("/search"), cwd=project).status == 1
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_every_reactor_will_do(site: Site, mode: str) -> None:
+def test_every_reactor_will_do(shop: Authority, mode: str) -> None:
     """And none."""
-    shop = site.authority(robots=RULES)
     ended = robots("check", shop.url("/private"), *options(MODES[mode]))
     assert ended.status == 1
     assert ended.out.startswith("disallowed")
