@@ -67,10 +67,19 @@ def crawled(urls: Sequence[str]) -> dict[str, bool]:
     return {url: kind == "downloaded" for url, kind in kinds.items()}
 
 
-def test_every_spelling_is_judged_as_a_crawl_judges_it(site: Site, tmp_path: Path) -> None:
-    """By `check` and `filter`, with rules that are fetched and from a file; shown as given."""
-    file, rejected = tmp_path / "robots.txt", tmp_path / "rejected"
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The rules in a file."""
+    file = tmp_path / "robots.txt"
     file.write_text(TEXT)
+    return file
+
+
+def test_every_spelling_is_judged_as_a_crawl_judges_it(
+    site: Site, tmp_path: Path, file: Path
+) -> None:
+    """By `check` and `filter`, with rules that are fetched and from a file; shown as given."""
+    rejected = tmp_path / "rejected"
     urls = spellings(site.authority(robots=TEXT).url(""))
     decided = crawled(urls)
     for words in ((), ("--robots-txt", file)):
@@ -87,11 +96,9 @@ def test_every_spelling_is_judged_as_a_crawl_judges_it(site: Site, tmp_path: Pat
 )
 @pytest.mark.parametrize("is_fetched", [True, False])
 def test_explanation_is_of_the_url_that_is_requested(
-    site: Site, tmp_path: Path, path: str, rule: str, is_fetched: bool
+    site: Site, file: Path, path: str, rule: str, is_fetched: bool
 ) -> None:
     """By the rule that decides; the URL is shown as given."""
-    file = tmp_path / "robots.txt"
-    file.write_text(TEXT)
     url = site.authority(robots=TEXT).url("") + path
     words = () if is_fetched else ("--robots-txt", file)
     [said] = told("explain", *words, url)
@@ -99,9 +106,8 @@ def test_explanation_is_of_the_url_that_is_requested(
     assert said["by_rules"]["rule"] == said["rule"] == f"Disallow: {rule}"
 
 
-def test_preferences_are_those_of_the_url_that_is_requested(tmp_path: Path) -> None:
+def test_preferences_are_those_of_the_url_that_is_requested(file: Path) -> None:
     """A tab hides no statement about the use of a page."""
-    file = tmp_path / "robots.txt"
     file.write_text("User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n")
     [row] = told("check", "--robots-txt", file, "https://e.org/a\trt")
     assert row["preferences"] == {"train-ai": "disallowed"}
@@ -110,10 +116,9 @@ def test_preferences_are_those_of_the_url_that_is_requested(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "url", first(1, ["http://e.org:99999/tab", "http://e.org:x/", "http:///tab", " http://[::1/"])
 )
-def test_what_cannot_be_requested_is_a_mistake(tmp_path: Path, url: str) -> None:
+def test_what_cannot_be_requested_is_a_mistake(tmp_path: Path, file: Path, url: str) -> None:
     """`check` and `explain` end with status 2; `filter` passes over the line."""
-    file, rejected = tmp_path / "robots.txt", tmp_path / "rejected"
-    file.write_text(TEXT)
+    rejected = tmp_path / "rejected"
     for name in ("check", "explain"):
         ended = robots(name, "--robots-txt", file, url)
         assert (ended.status, ended.out) == (2, ""), name

@@ -91,8 +91,7 @@ class TestRedisStoreWithSentinels(TestRedisStore):
     @pytest.fixture
     def place(self, sentinels: SentinelDeployment) -> str:
         """An empty master, by its Sentinels."""
-        with redis.Redis(port=sentinels.master().port) as client:
-            client.flushall()
+        flush(sentinels.uri)
         return sentinels.uri
 
 
@@ -103,9 +102,7 @@ class TestRedisStoreInACluster(TestRedisStore):
     @pytest.fixture
     def place(self, cluster: ClusterDeployment) -> str:
         """An empty cluster, by two of its nodes."""
-        for server in cluster.servers[:3]:
-            with redis.Redis(port=server.port) as client:
-                client.flushall()
+        flush(cluster.uri)
         return cluster.uri
 
 
