@@ -82,21 +82,10 @@ def test_a_class_path_opens_a_custom_store() -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "",
-        "memory:x",
-        "sqlite://x",
-        "sqlite:///",
-        "sqlite:a/b",
-        "sqlite:a%00b",
-        "sqlite:///a%00b",
-        "redis:host",
-        "redis://h/x",
-        "mysql://user:secret@h/0",
-        "nowhere.to.be.Found",
-        "DictionaryStore",
-        f"{OWN}s",
-        "tests.stores.test_open_store.not_a_store",
-        "tests.stores.test_open_store.OWN",
+        *("", "memory:x", "redis:host", "redis://h/x", "mysql://user:secret@h/0"),
+        *("sqlite://x", "sqlite:///", "sqlite:a/b", "sqlite:a%00b", "sqlite:///a%00b"),
+        *("nowhere.to.be.Found", "DictionaryStore", f"{OWN}s"),
+        *(f"{__name__}.not_a_store", f"{__name__}.OWN"),
     ],
 )
 def test_what_names_no_store_is_a_value_error(uri: str) -> None:
