@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from scrapy_rep import page_directives
@@ -42,6 +43,8 @@ def says(source: str, said: str, *metas: str, **more: Any) -> Case:
     """What a page with these in its head comes to."""
     return Case(source, said, head(*metas), **more)
 
+
+google, choice, of_1996 = (partial(says, source) for source in (GOOGLE, CHOICE, META_1996))
 
 TERMS = [
     (
@@ -105,70 +108,61 @@ DATES = [
 ]
 
 AGENTS = {
-    "a meta for this crawler": says(GOOGLE, "noindex", meta("noindex", "mybot")),
-    "a meta for this crawler in upper case": says(GOOGLE, "noindex", meta("noindex", "MyBot")),
-    "a meta for another one": says(GOOGLE, "", meta("noindex", "otherbot")),
-    "a meta for a crawler with a longer name": says(CHOICE, "", meta("noindex", "mybots")),
-    "a meta for a crawler with a shorter name": says(CHOICE, "", meta("noindex", "my")),
-    "a meta for all and one for this crawler": says(
-        GOOGLE, "noindex nofollow", meta("noindex"), meta("nofollow", "mybot")
+    "a meta for this crawler": google("noindex", meta("noindex", "mybot")),
+    "a meta for this crawler in upper case": google("noindex", meta("noindex", "MyBot")),
+    "a meta for another one": google("", meta("noindex", "otherbot")),
+    "a meta for a crawler with a longer name": choice("", meta("noindex", "mybots")),
+    "a meta for a crawler with a shorter name": choice("", meta("noindex", "my")),
+    "a meta for all and one for this crawler": google(
+        "noindex nofollow", meta("noindex"), meta("nofollow", "mybot")
     ),
     "a specific meta lifts nothing": says(
         REPEXT, "noindex nofollow", meta("none"), meta("all", "mybot")
     ),
-    "no limit is larger than any": says(
-        GOOGLE, "max_snippet=7", meta("max-snippet:-1"), meta("max-snippet:7")
+    "no limit is larger than any": google(
+        "max_snippet=7", meta("max-snippet:-1"), meta("max-snippet:7")
     ),
-    "a page without metas": says(GOOGLE, ""),
-    "several metas add up": says(GOOGLE, "noindex nofollow", meta("noindex"), meta("nofollow")),
-    "an unnamed crawler obeys what is for all": says(
-        GOOGLE, "noindex", meta("noindex"), meta("nofollow", "mybot"), agent=None
+    "a page without metas": google(""),
+    "several metas add up": google("noindex nofollow", meta("noindex"), meta("nofollow")),
+    "an unnamed crawler obeys what is for all": google(
+        "noindex", meta("noindex"), meta("nofollow", "mybot"), agent=None
     ),
-    "the default group is for all": says(
-        CHOICE, "noindex", meta("noindex"), meta("nofollow", "mybot"), agent="*"
+    "the default group is for all": choice(
+        "noindex", meta("noindex"), meta("nofollow", "mybot"), agent="*"
     ),
-    "each of several names counts": says(
-        CHOICE,
+    "each of several names counts": choice(
         "noindex nofollow",
         meta("noindex", "mybot-news"),
         meta("nofollow", "mybot"),
         agent=["mybot-news", "mybot"],
     ),
-    "a whole User-Agent": says(
-        GOOGLE,
+    "a whole User-Agent": google(
         "noindex",
         meta("noindex", "mybot"),
         agent="Mozilla/5.0 (compatible; MyBot/2.1; +https://example.org/bot)",
     ),
-    "spaces around the name": says(CHOICE, "noindex", meta("noindex", " robots ")),
-    "an agent within the value is no agent": says(GOOGLE, "", meta("mybot: noindex")),
-    "property is not name": says(GOOGLE, "", '<meta property="robots" content="noindex">'),
-    "a meta without a value": says(CHOICE, "", '<meta name="robots">'),
-    "a meta without a name": says(CHOICE, "", '<meta content="noindex">'),
+    "spaces around the name": choice("noindex", meta("noindex", " robots ")),
+    "an agent within the value is no agent": google("", meta("mybot: noindex")),
+    "property is not name": google("", '<meta property="robots" content="noindex">'),
+    "a meta without a value": choice("", '<meta name="robots">'),
+    "a meta without a name": choice("", '<meta content="noindex">'),
 }
 
 META_OF_1996 = {
-    "document state static": says(
-        META_1996, "document_state=static", meta("STATIC", "DOCUMENT-STATE")
-    ),
-    "document state dynamic": says(
-        META_1996, "document_state=dynamic", meta("Dynamic", "document-state")
-    ),
-    "an unknown document state": says(META_1996, "", meta("liquid", "document-state")),
-    "the first document state counts": says(
-        CHOICE,
+    "document state static": of_1996("document_state=static", meta("STATIC", "DOCUMENT-STATE")),
+    "document state dynamic": of_1996("document_state=dynamic", meta("Dynamic", "document-state")),
+    "an unknown document state": of_1996("", meta("liquid", "document-state")),
+    "the first document state counts": choice(
         "document_state=dynamic",
         meta("dynamic", "document-state"),
         meta("static", "document-state"),
     ),
-    "the address of the page": says(
-        META_1996,
+    "the address of the page": of_1996(
         "url=https://example.org/original.html",
         meta("https://example.org/original.html", "URL"),
     ),
-    "a relative address is none": says(META_1996, "", meta("/original.html", "URL")),
-    "the address in every profile": says(
-        META_1996,
+    "a relative address is none": of_1996("", meta("/original.html", "URL")),
+    "the address in every profile": of_1996(
         "url=http://e.org/ document_state=static",
         meta("http://e.org/", "url"),
         meta("static", "document-state"),
