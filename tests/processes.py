@@ -7,7 +7,8 @@ each call.
 A forked process is a process like any other: it has its own memory, reactor, environment, folder
 and streams, and it ends as Python ends, with atexit and an exit status. The differences are that
 some modules are imported already, and that memory is freed at the end only under -W. Where imports
-are the point, or where a test reads what a process says while it runs, use :mod:`subprocess`.
+are the point, use :func:`fresh_python`; where a test reads what a process says while it runs,
+:mod:`subprocess`.
 """
 
 from __future__ import annotations
