@@ -24,6 +24,7 @@ from scrapy_rep.stores import Store
 from tests.crawl.leftovers import turn
 
 RULES = Success(b"User-agent: *\nDisallow: /private\n")
+OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
 DOWN = Unreachable(Cause.STATUS, 503)
 
 Step = Outcome | BaseException | Deferred[Any]
@@ -153,6 +154,10 @@ class Bench:
 def authority(number: int = 0) -> Authority:
     """One of many."""
     return Authority("https", f"host{number}.example", 443)
+
+
+HERE = authority()
+"""The first of them, of which the tests ask most."""
 
 
 def ask(bench: Bench, number: int = 0) -> Deferred[CachedRules]:

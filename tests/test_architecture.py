@@ -87,15 +87,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "robotparser": {"awaiting", "robotstxt", "settings"},
     "stores": {"access"},
     "scrapy_names": set(),
-    "sites": {
-        "awaiting",
-        "access",
-        "robotstxt",
-        "scrapy_names",
-        "settings",
-        "stats",
-        "stores",
-    },
+    "sites": {"awaiting", "access", "robotstxt", "scrapy_names", "settings", "stats", "stores"},
     "waiting": {"access", "awaiting", "robotstxt", "scrapy_names", "settings", "stats"},
     "scheduler": {"waiting"},
     "gate": {

@@ -167,10 +167,7 @@ def hasty() -> Iterator[None]:
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     ("profile", "number"),
-    [
-        ("rfc9309", 3),
-        *first(0, [("rfc9309", 30), ("google", 30), ("1996", 3), ("kollar", 3)]),
-    ],
+    [("rfc9309", 3), *first(0, [("rfc9309", 30), ("google", 30), ("1996", 3), ("kollar", 3)])],
 )
 def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
     """Whoever asks first, or while another sorts the prefixes: the answer is the same."""
