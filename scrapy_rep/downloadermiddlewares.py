@@ -124,14 +124,19 @@ class RepDownloaderMiddleware:
         return response if again is None else again
 
     async def arrive(self, request: Request) -> Request | None:
-        """Let ``request`` be sent, at the last step; return it if the crawl closes before that."""
+        """Let ``request`` be sent, at the last step; return it if the crawl closes before that.
+
+        One that had to wait for its turn is judged again: the rules may have changed meanwhile.
+        """
         try:
             waits = self.turns.arrive(request)
             if waits is None:
                 return None
             self._parts.stop.watch()
-            return await waits
+            again = await waits
+            return await self._gate.check_again(request) if again is None else again
         except Exception as error:  # noqa: BLE001
+            self.turns.not_sent(request)
             self._end(request, error)
 
     def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:

@@ -22,7 +22,9 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.preferences.statement import CATEGORIES
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -30,25 +32,21 @@ if TYPE_CHECKING:
 
 DAY = 86_400.0
 _PREFIX = "REP_"
-LEAST_MAX_SIZE = 512_000
-"""500 KiB, the least parsing limit (RFC 9309 section 2.5)."""
-
 LEAST_REDIRECTS = 5
 """Hops that are followed at least (RFC 9309 section 2.3.1.2)."""
 
-_LONGEST_SHOWN = 100
-"""Characters of a bad value that an error message repeats, and that are compared with names."""
+_LONGEST_COMPARED = 100
+"""Characters of a word that are compared with names."""
 
 _MARKS: Final = dict.fromkeys(map(ord, "-_ "))
 
 
 def _in_a_line(value: object) -> str:
-    """Return the representation of an object, in one line of at most 100 characters."""
+    """Return the representation of an object, in one line."""
     try:
-        text = "".join(c if c.isprintable() else " " for c in repr(value))
+        return printable(repr(value))
     except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+        return f"<{type(value).__name__}>"
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
@@ -124,7 +122,7 @@ def _one_of(*names: str) -> Callable[[Any], str]:
 def _nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the name that a word was meant for; case, ``-``, ``_`` and spaces do not count."""
     known = {name.lower().translate(_MARKS): name for name in names}
-    found = get_close_matches(word[:_LONGEST_SHOWN].lower().translate(_MARKS), known, n=1)
+    found = get_close_matches(word[:_LONGEST_COMPARED].lower().translate(_MARKS), known, n=1)
     return known[found[0]] if found else None
 
 
@@ -227,7 +225,7 @@ class RepSettings:
     store_limit: int = _setting(_whole(1_048_576, "bytes"), 1024 * 1024 * 1024)
     store_prefix: str = _setting(_key_prefix, "scrapy_rep")
     memory_limit: int = _setting(_whole(1_048_576, "bytes"), 64 * 1024 * 1024)
-    max_size: int = _setting(_whole(LEAST_MAX_SIZE, "bytes"), LEAST_MAX_SIZE)
+    max_size: int = _setting(_whole(DEFAULT_MAX_SIZE, "bytes"), DEFAULT_MAX_SIZE)
     timeout: float = _setting(_number(0.1), 15.0)
     retry_delays: tuple[float, ...] = _setting(_several(_number(0)), (1.0, 5.0))
     unreachable_ttl: tuple[float, float] = _setting(_back_off, (60.0, 3_600.0))

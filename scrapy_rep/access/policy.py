@@ -153,19 +153,15 @@ class Standing(NamedTuple):
 def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
     """Return what ``entry`` means at ``now``, in seconds since the epoch."""
     answer, failure = in_force(entry, now, policy)
-    decision, fetch, _ = DECISIONS[_state(answer, failure, now, policy)]
+    decision, fetch, _ = DECISIONS[state_of(answer, failure, now, policy)]
     until = 0.0
     if fetch is Fetch.NO:
         until = _good_until(decision, answer, failure, policy)
     return Standing(decision, fetch, answer, failure, until)
 
 
-def state_of(entry: Entry | None, now: float, policy: Policy) -> State:
-    """Return what ``entry`` is worth at ``now``, in seconds since the epoch."""
-    return _state(*in_force(entry, now, policy), now, policy)
-
-
-def _state(answer: Answer | None, failure: Failure | None, now: float, policy: Policy) -> State:
+def state_of(answer: Answer | None, failure: Failure | None, now: float, policy: Policy) -> State:
+    """Return what is in force at ``now`` is worth then."""
     if failure is not None:
         due = now >= retry_at(failure, policy)
         if _is_usable_copy(answer, now, policy):

@@ -196,7 +196,8 @@ class Gate:
             raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, asked.url)
         trip.is_looked_up = True
         if trip.is_scheduled:  # the scheduler withholds it meanwhile
-            deferred_from_coro(self._follow(asked, trip, found))
+            following = deferred_from_coro(self._follow(asked, trip, found))
+            following.addErrback(lambda _: None)  # it was cancelled, by a forced stop
             return None
         rules = await self._wait_in_place(asked, found)
         return rules if self._withheld.is_open else None
@@ -258,18 +259,40 @@ class Gate:
         asked = Asked(request, url, authority, self._identity.of(request))
         requested = page_of(request)
         self._stats.led_elsewhere(request.method, requested, url)
-        resident = self._cache.resident(authority, self._clock())
-        found = resident or self._cache.consult(authority, request)
-        if isinstance(found, Miss):
-            found = await self._wait_in_place(asked, found)
-            if found.interrupted:
-                return self._withheld.give_back(request)
-        else:
-            self._stats.inc(names.HIT)
+        found = await self._rules_for(asked)
+        if found.interrupted:
+            return self._withheld.give_back(request)
         judgement = self._judge.judge_final_url(asked, found)
         self._admit(asked, found, judgement)
         self._account.passed(asked, found, judgement, requested)
         return None
+
+    async def check_again(self, request: Request) -> Request | None:
+        """Judge a request that has waited for its turn, perhaps for hours, by the rules of now.
+
+        It was counted and recorded when it passed before. Awaits its rules if they are no longer
+        known, and returns or raises as :meth:`check_final_url` does.
+        """
+        trip = self._withheld.trips[request]
+        authority = trip.authority
+        if authority is None or authority.has_its_rules_at(trip.url):
+            return None
+        asked = Asked(request, trip.url, authority, self._identity.of(request))
+        found = await self._rules_for(asked)
+        if found.interrupted:
+            return self._withheld.give_back(request)
+        self._admit(asked, found, self._judge.judge(asked, found))
+        return None
+
+    async def _rules_for(self, asked: Asked) -> CachedRules:
+        """Return the rules for a request that waits where it is if they are not known."""
+        request, _, authority, _ = asked
+        resident = self._cache.resident(authority, self._clock())
+        found = resident or self._cache.consult(authority, request)
+        if isinstance(found, Miss):
+            return await self._wait_in_place(asked, found)
+        self._stats.inc(names.HIT)
+        return found
 
     def is_in_place(self, request: object) -> bool:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""

@@ -39,6 +39,9 @@ LONGEST_TURN = 60.0
 LONGEST_INTERVAL = 86_400.0
 """The longest interval, in seconds, that is believed if a store has it: no worker writes more."""
 
+KEPT = 60.0
+"""Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
+
 RENEWED = 2.0
 """Seconds within which a worker renews a turn that is in use, again and again.
 

@@ -38,12 +38,9 @@ import math
 from typing import Any
 from zlib import crc32
 
-from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, Turn
+from scrapy_rep.stores.base import KEPT, LONGEST_INTERVAL, LONGEST_TURN, Turn
 from scrapy_rep.stores.redis_client import WRONG_TYPE
 from scrapy_rep.stores.stored import MONTH, StoreError
-
-KEPT = 60.0
-"""Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
 
 PARTS = 64
 """The parts that the hosts are divided into in a cluster."""

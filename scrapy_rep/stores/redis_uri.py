@@ -79,7 +79,8 @@ class RedisUri:
             raise ValueError(_MALFORMED)
         user, at, written = split.netloc.rpartition("@")
         service, path = _service(split.path, kind) if base != "unix" else ("", split.path)
-        addresses = _addresses(written, kind) if base != "unix" or written else ()
+        named = written.split(",") if base != "unix" or written else []
+        addresses = tuple(_address(each, kind) for each in named)
         if len(addresses) > 1 and not kind:
             raise ValueError("it names several hosts, but neither Sentinels nor a cluster")
         if base == "unix" and addresses:
@@ -110,10 +111,6 @@ def _check_options(names: set[str], kind: str, tls: bool) -> None:
     if any(name not in allowed and not (tls and name.startswith("ssl_")) for name in names):
         also = " and ssl_..." if tls else ""
         raise ValueError(f"its options may be {', '.join(sorted(allowed))}{also}")
-
-
-def _addresses(text: str, kind: str) -> tuple[tuple[str, int], ...]:
-    return tuple(_address(each, kind) for each in text.split(","))
 
 
 def _address(text: str, kind: str) -> tuple[str, int]:

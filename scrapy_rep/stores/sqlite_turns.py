@@ -24,10 +24,7 @@ from __future__ import annotations
 import sqlite3
 from math import isfinite
 
-from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
-
-KEPT = 60.0
-"""Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
+from scrapy_rep.stores.base import KEPT, LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
 
 _EXPIRE = "DELETE FROM turns WHERE until < ?"
 _READ = "SELECT token, since, interval FROM turns WHERE key = ?"

@@ -50,7 +50,7 @@ class PacedHost:
     ended: float = NEVER
     """When its last request ended."""
     claim_until: float = NEVER
-    """Until when :attr:`coming` has the turn, if it was returned when its turn came."""
+    """Until when :attr:`coming` has the turn, once it is handed out, or returned."""
     not_before: float = NEVER
     """No turn is to be had before this, if other workers keep its pace, too."""
     failing_since: float | None = None

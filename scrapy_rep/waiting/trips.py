@@ -54,6 +54,8 @@ class Trip:
     """When the gate saw it last, it came from the scheduler. Others are direct downloads."""
     is_first: bool = False
     """It was handed out to ask for the rules of its site, for which all others wait."""
+    first_until: float = 0.0
+    """When others stop waiting for that if the gate has not seen it, by the monotonic clock."""
     is_returned: bool = False
     """The gate has returned it, so that it is about to come back to the scheduler."""
     is_offered: bool = False

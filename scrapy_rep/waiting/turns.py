@@ -56,7 +56,8 @@ _MOST_LOOKED_AT: Final = 100
 """Hosts that are looked at for one that can be forgotten."""
 
 _UNCLAIMED: Final = 1.0
-"""Seconds after which the turn of a request that was returned goes to the next one."""
+"""Seconds after which the next turn goes to another request: the one that has it was dropped, or a
+middleware holds it up, perhaps until that other one is done."""
 
 
 class Waiters(Protocol):
@@ -131,7 +132,7 @@ class Turns:
         """
         self.is_early = True
         connect = self._crawler.signals.connect
-        connect(self._reached, signal=signals.request_reached_downloader)
+        connect(self._begin, signal=signals.request_reached_downloader)
         connect(self.left, signal=signals.request_left_downloader)
 
     # --- what a host asks for
@@ -201,12 +202,12 @@ class Turns:
             if not trip.is_offered:
                 return True
             host.coming = None  # the turn may have been used since it was offered
-        if host.coming is None and not host.arrived and self._has_room(host):
-            host.coming = request
-            self.occupied[host.name] = host
-            return True
-        self._plan(host)
-        return False
+        may_come = host.coming is None and not host.arrived and self._has_room(host)
+        if may_come:
+            self._let_come(host, request)
+        if host.withheld or not may_come:
+            self._plan(host)
+        return may_come
 
     def withhold(self, host: str, item: Item) -> None:
         """Withhold a request until its turn at a host comes."""
@@ -226,20 +227,20 @@ class Turns:
         """End the requests that the downloader no longer has, and free the turns of lost ones."""
         active = self._scrapy.active
         for name, host in list(self.occupied.items()):
-            if host.coming is not None and self._is_gone(host, host.coming):
-                host.coming = None
+            if self._is_lost(host):
                 self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
                 self.occupied.pop(name, None)
 
-    def _is_gone(self, host: PacedHost, request: Request) -> bool:
-        """Return whether a request that has the next turn was answered, dropped or held up."""
-        trip = self._trips[request]
-        if trip.comes_for_turn:
-            return monotonic() >= host.claim_until
-        return not trip.is_offered and request not in self._scrapy.active
+    def _is_lost(self, host: PacedHost) -> bool:
+        """Return whether the request with the next turn was answered, dropped or held up."""
+        if host.coming is None or self._trips[host.coming].is_offered:
+            return False
+        is_gone = host.coming not in self._scrapy.active
+        is_returned = self._trips[host.coming].comes_for_turn  # and not active, until it comes
+        return monotonic() >= host.claim_until or (is_gone and not is_returned)
 
     # --- the last step
 
@@ -311,21 +312,18 @@ class Turns:
         if host.held_up_at is not None:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
-        trip = self._trips[request]
+        self._trips[request].comes_for_turn = False
+        if host.coming is request:
+            host.coming = None
         self.hosts.move_to_end(host.name)
         if self.is_early:
             host.ended = monotonic()
-        else:
-            host.busy.add(request)
-            self.occupied[host.name] = host
-        trip.comes_for_turn, trip.is_sent = False, not self.is_early
-        if host.coming is request:
-            host.coming = None
-        if self.is_early:
             self.offer(host.name)
+        else:
+            self._begin(request)
 
-    def _reached(self, request: Request) -> None:
-        """Note that a request has reached the downloader, where turns are taken early."""
+    def _begin(self, request: Request) -> None:
+        """Note that a request is under way: it has its turn or, if that is early, is being sent."""
         trip = self._trips.get(request)
         if trip is None:
             return  # it is for a robots.txt
@@ -352,14 +350,21 @@ class Turns:
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
-    def _end(self, host: PacedHost, request: Request) -> None:
+    def not_sent(self, request: Request) -> None:
+        """End the turn of a request that is not sent after all: no interval follows it."""
+        host = self.hosts.get(self._trips[request].host)
+        if host is not None:
+            self._end(host, request, was_sent=False)
+
+    def _end(self, host: PacedHost, request: Request, *, was_sent: bool = True) -> None:
         self._trips[request].is_sent = False
         if request not in host.busy:
             return
         host.busy.discard(request)
-        host.ended = monotonic()
-        if self._shared is not None:
-            self._shared.ended(host)
+        if was_sent:
+            host.ended = monotonic()
+            if self._shared is not None:
+                self._shared.ended(host)
         if not host.in_use:
             self.occupied.pop(host.name, None)
         self._forget_if_unused(host)
@@ -393,7 +398,8 @@ class Turns:
         if host.held_up_at is None:
             host.held_up_at = monotonic()
         if host.timer is None and not host.busy:
-            wait = max(host.due - monotonic(), 0.0)
+            comes_until = NEVER if host.coming is None else host.claim_until
+            wait = max(host.due - monotonic(), comes_until - monotonic(), 0.0)
             if wait or not host.asks or host.arrived:
                 host.timer = call_later(wait, self.offer, host.name)
 
@@ -409,6 +415,8 @@ class Turns:
             host = self.hosts.get(name)
             if host is not None:
                 self._stop_timer(host)
+                if self._is_lost(host):
+                    host.coming = None
                 if not host.asks:
                     self._stop_withholding(host)
                 self._serve(host)
@@ -471,6 +479,10 @@ class Turns:
     def _return(self, host: PacedHost, request: Request) -> None:
         """Keep the turn of a host for a request that is about to come back."""
         self._trips[request].comes_for_turn = True
+        self._let_come(host, request)
+
+    def _let_come(self, host: PacedHost, request: Request) -> None:
+        """Give a request the next turn of a host, which it may claim for a moment."""
         host.coming, host.claim_until = request, monotonic() + _UNCLAIMED
         self.occupied[host.name] = host
 

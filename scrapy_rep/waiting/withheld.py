@@ -17,7 +17,9 @@ A request is in one of these states:
   host that asks for a pace only one is ready at a time.
 
 Of a site whose rules are not in memory, one request is handed out, the *first* one. The others are
-withheld until the gate has answered for that one, or the downloader no longer has it.
+withheld until the gate has answered for that one, or the downloader no longer has it. If it does
+not reach the gate, a middleware holds it up, perhaps until another request is done: then the next
+one goes first.
 
 A fault here must lose no request. After one, nothing is withheld any more: all requests are handed
 out, and wait in the downloader.
@@ -27,6 +29,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -58,6 +61,9 @@ With fewer, a silent port would hold up the other ports of its host: they share 
 
 MOST_AT_ONCE: Final = 50
 """How many requests one call looks at before it lets the event loop go on."""
+
+_HELD_UP_AFTER: Final = 1.0
+"""Seconds in which a first request reaches the gate if no middleware holds it up."""
 
 _SHARE: Final = 4
 """Over a scheduler that is not Scrapy's, at most this many times CONCURRENT_REQUESTS are withheld.
@@ -290,10 +296,12 @@ class Withheld:
         return request
 
     def _look(self) -> None:
-        """Forget first requests that the downloader no longer has, so that others stop waiting."""
+        """Forget first requests that the downloader no longer has, or that are held up."""
         active = self._scrapy.active
         for authority, request in list(self._first.items()):
-            if request not in active:
+            trip = self.trips[request]
+            is_held_up = trip.is_handed_out and monotonic() >= trip.first_until
+            if is_held_up or request not in active:
                 self.answered(request, authority)
 
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
@@ -401,7 +409,7 @@ class Withheld:
             self._stats.own_fault("The look at a request", error)
             return None
         self._first[lack] = request
-        trip.is_first = True
+        trip.is_first, trip.first_until = True, monotonic() + _HELD_UP_AFTER
         return None
 
     def _pop(self, pop: Callable[[], Request | None]) -> Request | None:

@@ -484,7 +484,7 @@ def test_progress_is_shown_on_a_terminal(archive: Path, tmp_path: Path) -> None:
     urls = tmp_path / "urls.txt"
     urls.write_text("https://e.org/a\n" * 1_000)
     leader, follower = os.openpty()
-    command = [*COMMAND, "--warc", archive, urls]
+    command = [*SCRAPY, "robots", "filter", "--warc", archive, urls]
     with (tmp_path / "allowed.txt").open("wb") as out:
         subprocess.run(
             command, stdout=out, stderr=follower, env=environment(TERM="xterm"), check=True

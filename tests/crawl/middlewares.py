@@ -21,6 +21,23 @@ class HoldingMiddleware:
             await sleep(float(request.url.partition("?")[2]))
 
 
+class LoginMiddleware:
+    """Holds each `/page` until `/login` has come, as one that keeps a session does."""
+
+    def __init__(self) -> None:
+        self._is_in = False
+
+    async def process_request(self, request: Request) -> None:
+        """Pages wait."""
+        while "/page" in request.url and not self._is_in:  # in any reactor
+            await sleep(0.01)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """From here on nothing waits."""
+        self._is_in = self._is_in or "/login" in request.url
+        return response
+
+
 class InnerMiddleware:
     """Downloads an inner page before each `/page`, or after the response of each `/after`.
 
