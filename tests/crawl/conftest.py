@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_twisted import ensureDeferred
 from scrapy.core.engine import ExecutionEngine
 
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
 from tests.rows import first
 from tests.stores.servers import RedisServer
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj: object) -> None:
+    """A test that is a coroutine runs in the reactor of the tests, without a decorator."""
+    if inspect.iscoroutinefunction(obj):
+        ensureDeferred(obj)
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -65,7 +64,6 @@ def of_kind(found: list[Read], kind: str) -> list[Read]:
     return [one for one in found if one.kind == kind]
 
 
-@ensureDeferred
 async def test_a_fetch_is_a_request_and_a_response(site: Site, tmp_path: Path) -> None:
     """They name each other; the head is in the record, with the fields of both sides."""
     shop = site.authority(Reply(200, RULES, {"ETag": '"a"', "X-Odd": "\xe9"}))
@@ -87,7 +85,6 @@ def _time(date: str) -> float:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: str) -> None:
     """Whatever is in them, and however they are framed; an encoded one stays encoded."""
     sent: dict[Authority, bytes] = {}
@@ -115,7 +112,6 @@ async def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: 
         assert fields.get("content-length", str(len(body))) == str(len(kept.body))
 
 
-@ensureDeferred
 async def test_a_body_that_was_cut_says_so(site: Site, tmp_path: Path) -> None:
     """At the limit; and one that is as long as the limit is whole."""
     line = b"Disallow: /abcdef\n"
@@ -136,7 +132,6 @@ async def test_a_body_that_was_cut_says_so(site: Site, tmp_path: Path) -> None:
     assert kept.body == full
 
 
-@ensureDeferred
 async def test_five_hops_are_six_exchanges_in_order(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.2."""
     hops: list[Authority] = [site.authority(RULES)]
@@ -150,7 +145,6 @@ async def test_five_hops_are_six_exchanges_in_order(site: Site, tmp_path: Path) 
     assert len(of_kind(found, "request")) == 6
 
 
-@ensureDeferred
 async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
     """With its cause; a response that came before it is kept too."""
     replies = [Reset(), Hang(), ShortBody(body=RULES), Reply(503, "busy"), redirect("ftp://a/b")]
@@ -169,7 +163,6 @@ async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
     assert [statuses[uri] for uri in uris[3:6]] == [503, 302, 304]
 
 
-@ensureDeferred
 async def test_a_304_is_a_revisit(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,7 +198,6 @@ class Canned:
         return None
 
 
-@ensureDeferred
 async def test_a_response_of_a_component_says_so(site: Site, tmp_path: Path) -> None:
     """It did not come from the server."""
     shop = site.authority(NOTHING)
@@ -216,7 +208,6 @@ async def test_a_response_of_a_component_says_so(site: Site, tmp_path: Path) -> 
     assert "made or changed by a component" in note.said["note"]
 
 
-@ensureDeferred
 async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
     """What was written before can be read; what is lost is counted."""
     rng = random.Random(7)
@@ -310,7 +301,6 @@ def test_a_crawl_that_does_not_start_leaves_no_archive(tmp_path: Path, log: str 
     assert list(tmp_path.iterdir()) == []
 
 
-@ensureDeferred
 async def test_each_run_leaves_an_archive(site: Site, tmp_path: Path) -> None:
     """Under one name; that of a crawl without a request says that nothing was fetched."""
     (await crawl(settings=archived(tmp_path), plans=[])).check()
@@ -320,7 +310,6 @@ async def test_each_run_leaves_an_archive(site: Site, tmp_path: Path) -> None:
     assert sorted(len(records(one)) for one in archives(tmp_path)) == [1, 3]
 
 
-@ensureDeferred
 async def test_a_folder_that_is_gone_at_the_start_is_one_error(site: Site, tmp_path: Path) -> None:
     """It was there when the crawl was built; the crawl goes on, and what is lost is counted."""
     folder = tmp_path / "archive"

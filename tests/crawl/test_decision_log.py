@@ -14,7 +14,6 @@ import jsonschema
 import msgspec
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
@@ -57,7 +56,6 @@ def recorded(log: Path, **more: Any) -> dict[str, Any]:
     return obey(REP_DECISION_LOG=str(log), ROBOTSTXT_USER_AGENT="mybot", **more)
 
 
-@ensureDeferred
 async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     site: Site, log: Path
 ) -> None:
@@ -82,7 +80,6 @@ async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     assert timedelta() <= datetime.now(timezone.utc) - at < timedelta(minutes=1)
 
 
-@ensureDeferred
 async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> None:
     """As many lines as requests, and each is what the rules say; most find them in memory."""
     text = "User-agent: *\nDisallow: /x\nAllow: /x/y\nDisallow: /*.gif$\n"
@@ -102,7 +99,6 @@ async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> N
         assert said == (verdict.allowed, verdict.line, verdict.reason)
 
 
-@ensureDeferred
 async def test_a_request_for_unknown_rules_is_recorded_on_request(site: Site, log: Path) -> None:
     """It is allowed by definition (RFC 9309 section 2.2.2), so its line rests on nothing."""
     shop = site.authority(RULES)
@@ -118,7 +114,6 @@ async def test_a_request_for_unknown_rules_is_recorded_on_request(site: Site, lo
     assert {line[name] for name in rests_on} == {None}
 
 
-@ensureDeferred
 async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
     """Rules, none, refused, out of reach; and a URL without a host."""
     rules, gone = site.authority(RULES), site.authority(Reply(404))
@@ -136,7 +131,6 @@ async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
     assert [found[url]["digest"] is None for url in urls] == [False, True, True, True]
 
 
-@ensureDeferred
 async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) -> None:
     """Each of them, and requests that do not obey."""
     shop = site.authority(NOTHING)
@@ -156,7 +150,6 @@ async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) 
     assert (bypassed["reason"], bypassed["override"]) == ("dont_obey_robotstxt", "without a name")
 
 
-@ensureDeferred
 async def test_preferences_are_recorded(site: Site, log: Path) -> None:
     """What the site says of a page that was requested, and what refused one."""
     shop = site.authority("User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n")
@@ -170,7 +163,6 @@ async def test_preferences_are_recorded(site: Site, log: Path) -> None:
     assert (line["allowed"], line["preferences"]) == (False, {"train-ai": "disallowed"})
 
 
-@ensureDeferred
 async def test_the_delay_that_a_site_asks_for_is_recorded(site: Site, log: Path) -> None:
     """As the group of the agent says; nothing for other agents, and for refusals."""
     text = "User-agent: mybot\nCrawl-delay: 0.25\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 9\n"
@@ -182,7 +174,6 @@ async def test_the_delay_that_a_site_asks_for_is_recorded(site: Site, log: Path)
     assert found == {shop.url("/a"): 0.25, shop.url("/x"): None, plain.url("/a"): None}
 
 
-@ensureDeferred
 async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) -> None:
     """Profile, policy, limits, agent, versions; two runs share a file, and differ in their name."""
     shop = site.authority(RULES)
@@ -198,7 +189,6 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     assert first["crawl"] != second["crawl"]
 
 
-@ensureDeferred
 async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
     """A fragment or a password is never recorded, a query on request."""
     shop = site.authority(RULES)
@@ -217,7 +207,6 @@ async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
 @pytest.mark.parametrize(("which", "required"), [("all", False), ("all", True), ("refused", True)])
-@ensureDeferred
 async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     site: Site, which: str, required: bool
 ) -> None:
@@ -242,7 +231,6 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     assert not [name for name in others if f"robotstxt/{name}" in result.stats]
 
 
-@ensureDeferred
 async def test_a_required_log_is_written_before_the_request(site: Site, log: Path) -> None:
     """When a page is served, its line is there."""
     seen: list[bool] = []
@@ -286,7 +274,6 @@ def test_what_cannot_be_written_ends_the_crawl(
     assert list(tmp_path.iterdir()) == []
 
 
-@ensureDeferred
 async def test_each_state_of_a_site_is_recorded(
     site: Site, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,7 +298,6 @@ async def test_each_state_of_a_site_is_recorded(
     assert found[1]["age"] == pytest.approx(0.95 * 86_400, abs=60)
 
 
-@ensureDeferred
 async def test_a_fault_before_the_last_step_is_recorded_once(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

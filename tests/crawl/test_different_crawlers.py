@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import visit as crawl_of
 from tests.crawl.plugin import RULES
@@ -34,7 +33,6 @@ def conditional(hit: Hit) -> Reply:
     return Reply(304, "") if hit.header("If-None-Match") == '"1"' else LONG
 
 
-@ensureDeferred
 async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
     site: Site, shared: SharedStore
 ) -> None:
@@ -57,7 +55,6 @@ async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
     [({"REP_PROFILE": "kollar"}, 2 * DAY, {}), ({}, 7_200, {"REP_MAX_TTL": 3_600})],
     ids=["profile", "REP_MAX_TTL"],
 )
-@ensureDeferred
 async def test_a_copy_is_used_as_long_as_its_reader_says(
     site: Site, shared: SharedStore, fetches: Any, age: float, reads: Any
 ) -> None:
@@ -82,7 +79,6 @@ def refuses_alpha(hit: Hit, status: int = 403) -> Reply:
 
 
 @pytest.mark.parametrize("shared", first(1, OURS), indirect=True)
-@ensureDeferred
 async def test_a_refusal_counts_for_the_crawler_that_got_it(
     site: Site, shared: SharedStore
 ) -> None:
@@ -99,7 +95,6 @@ async def test_a_refusal_counts_for_the_crawler_that_got_it(
         assert agents == ["alpha/1.0", "beta/1.0"]
 
 
-@ensureDeferred
 async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
     site: Site, shared: SharedStore
 ) -> None:
@@ -114,7 +109,6 @@ async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
 
 
 @pytest.mark.parametrize("shared", CUSTOM, indirect=True)
-@ensureDeferred
 async def test_a_refusal_in_a_custom_store_is_told_to_no_other_crawler(
     site: Site, shared: SharedStore
 ) -> None:

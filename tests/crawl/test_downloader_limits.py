@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
@@ -26,7 +25,6 @@ LATE = Reply(200, RULES, delay=0.2)
 
 
 @waits
-@ensureDeferred
 async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -> None:
     """Requests wait for their turns, and others take their places: no page more when one comes."""
     paced = site.authorities(6, RULES + "Crawl-delay: 0.2\n", Reply(200, "page", delay=0.3))
@@ -42,7 +40,6 @@ async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -
 @pytest.mark.parametrize("settings", [by_hand, by_hand_with_last_step])
 @pytest.mark.parametrize("places", [1, 2])
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
     site: Site, mode: str, places: int, settings: Any
 ) -> None:
@@ -56,7 +53,6 @@ async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
 
 
 @pytest.mark.parametrize("settings", first(1, [obey, by_hand]), ids=["add-on", "by hand"])
-@ensureDeferred
 async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     site: Site, settings: Any
 ) -> None:
@@ -73,7 +69,6 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
 
 
 @pytest.mark.parametrize("urgent", first(1, [5, 0]))
-@ensureDeferred
 async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
     site: Site, urgent: int
 ) -> None:
@@ -110,7 +105,6 @@ class WaitsForTheNext:
         return response
 
 
-@ensureDeferred
 async def test_a_response_that_a_middleware_holds_keeps_no_page_from_being_sent(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +118,6 @@ async def test_a_response_that_a_middleware_holds_keeps_no_page_from_being_sent(
 
 
 @waits
-@ensureDeferred
 async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
     """60 requests for a site with a delay: ten other sites are done long before it."""
     slow = site.authority(LATE)
@@ -154,7 +147,6 @@ class OneAtATimeDownloader(SlotlessDownloader):
     "downloader",
     [pytest.param(SlotlessDownloader, marks=pytest.mark.slow), OneAtATimeDownloader],
 )
-@ensureDeferred
 async def test_a_downloader_without_slots_locks_nothing_up(
     site: Site, mode: str, where: str, downloader: type[Any]
 ) -> None:

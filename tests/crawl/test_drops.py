@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
@@ -36,7 +35,6 @@ BUILT_IN = {"ROBOTSTXT_OBEY": True}
 USE = "User-agent: *\nContent-Usage: train-ai=n\n"
 
 
-@ensureDeferred
 async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority.
 
@@ -78,7 +76,6 @@ def keeps_no_rules(result: Result, urls: Iterable[str]) -> None:
         assert not kept & {"CachedRules", "RobotsTxt", "Gate"}, kept
 
 
-@ensureDeferred
 async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> None:
     """The errback gets RobotsUnreachable with the cause and the time of the next attempt."""
     dark = site.authority(Reply(503, RULES, {"Retry-After": "120"}))
@@ -103,7 +100,6 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     """Whatever the failure: one warning per authority, no traceback, however many requests."""
     robots = [Reply(503), Reply(429), Reset(), Hang()]
@@ -121,7 +117,6 @@ async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     assert last.text == "No request was allowed: 25 with robots.txt unreachable"
 
 
-@ensureDeferred
 async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
     """Neither a rule nor an agent name writes a control character or a new line into the log."""
     robots = b"User-agent: *\nDisallow: /\x1b[31m\x07*\x85x\xe2\x80\xa8\n"
@@ -134,7 +129,6 @@ async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
             assert line.text.isprintable(), line
 
 
-@ensureDeferred
 async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     """Scrapy's names for what Scrapy counts, and the family goes on; no name of a host."""
     shop, closed, dark = site.authority(RULES), site.authority(NOTHING), site.authority(Reply(503))
@@ -184,7 +178,6 @@ async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tupl
     return [file["url"] == wanted[0] for file in item["files"]], said
 
 
-@ensureDeferred
 async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
     site: Site, tmp_path: Path
 ) -> None:
@@ -234,7 +227,6 @@ BLAMED: list[tuple[Any, str]] = [
 ]
 
 
-@ensureDeferred
 async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
     """The exception, its copy, the log and `explain` agree."""
     urls = [site.authority(rules).url("/x") for rules, _ in BLAMED]
@@ -260,7 +252,6 @@ async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: str) -> None:
     """It is dead, for http and for https through a tunnel, or it is silent.
 
@@ -300,7 +291,6 @@ def warned(result: Result) -> list[str]:
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-@ensureDeferred
 async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, settings: Any) -> None:
     """The requests are counted by what they ended in.
 
@@ -319,7 +309,6 @@ async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, settings
         assert warned(result) == []
 
 
-@ensureDeferred
 async def test_a_crawl_that_is_stopped_was_not_refused(site: Site) -> None:
     """One was forbidden; of those that waited when the crawl was stopped nothing is known."""
     shop, slow = site.authority(NOTHING), site.authority(Hang())

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -53,7 +52,6 @@ def rounds_of(shops: list[Authority], rounds: int) -> list[str]:
         *first(0, [("memory:", noise), ("Redis", noise), ("custom", noise)]),
     ],
 )
-@ensureDeferred
 async def test_large_files_are_fetched_once_each_under_a_small_limit(
     site: Site, kind: str, make: Any
 ) -> None:
@@ -72,7 +70,6 @@ async def test_large_files_are_fetched_once_each_under_a_small_limit(
 
 
 @pytest.mark.slow
-@ensureDeferred
 async def test_evicted_files_take_no_memory(site: Site) -> None:
     """The memory of the crawl stays within bounds, whatever there is to evict."""
     shops = [site.authority(Reply(200, noise(n))) for n in range(15)]
@@ -95,7 +92,6 @@ async def test_evicted_files_take_no_memory(site: Site) -> None:
     assert max(held) < 6 * MIB
 
 
-@ensureDeferred
 async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> None:
     """The limit holds for what parked requests wait with: their rules are evicted meanwhile."""
     shops = [site.authority(Reply(200, noise(n)), Reply(200, delay=0.1)) for n in range(16)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from pytest_twisted import ensureDeferred
-
 from scrapy_rep import Verdict
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl
@@ -57,7 +55,6 @@ async def ask(
     return result, result.crawler.spider.answers
 
 
-@ensureDeferred
 async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
     """Rule, line and group, for the crawler's own token or another one.
 
@@ -88,7 +85,6 @@ async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
     assert after["bytes"] > len(GROUPS)
 
 
-@ensureDeferred
 async def test_explain_says_what_follows_without_rules(site: Site) -> None:
     """No rules to be had: all or nothing, and why; robots.txt itself is allowed."""
     shops = [site.authority(robots) for robots in (Reply(404), Reply(503), Hang())]
@@ -105,7 +101,6 @@ BROKEN = [
 ]
 
 
-@ensureDeferred
 async def test_what_cannot_be_explained_is_an_error_and_needs_no_fetch(site: Site) -> None:
     """A URL without an authority, an agent without a name. Other schemes have no robots.txt."""
     other = [(url, None) for url in ("data:,x", "file:///x", "ftp://host.example/x")]
@@ -116,7 +111,6 @@ async def test_what_cannot_be_explained_is_an_error_and_needs_no_fetch(site: Sit
     assert "robotstxt/request_count" not in result.stats
 
 
-@ensureDeferred
 async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     """Scrapy changes how some URLs are written, before a request is made."""
     shop = site.authority("User-agent: *\nDisallow: /private\nDisallow: /*bad$\nDisallow: /*?$\n")
@@ -127,7 +121,6 @@ async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     assert [one.allowed for one in told] == [kind == "downloaded" for kind in result.kinds]
 
 
-@ensureDeferred
 async def test_cache_info_counts_what_is_under_way(site: Site) -> None:
     """While requests wait, and when they do no more."""
     slow = site.authority(Hang())

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.stores.redis import RedisStore
@@ -74,7 +73,6 @@ def check_stored(result: Result, uri: str) -> None:
         store.close()
 
 
-@ensureDeferred
 async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.4: a store that is away costs no verdict; then it is used again."""
     deployment = SentinelDeployment(tmp_path, GIVEN_UP_AFTER)
@@ -91,7 +89,6 @@ async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path
 
 
 @pytest.mark.slow
-@ensureDeferred
 async def test_a_crawl_outlives_a_master_of_its_cluster(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.4: the sites whose entries were on the node cost a fetch at most."""
     deployment = ClusterDeployment(tmp_path, GIVEN_UP_AFTER)

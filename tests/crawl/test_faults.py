@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 from twisted.internet.defer import CancelledError
@@ -148,7 +147,6 @@ class Village:
 
 
 @pytest.mark.parametrize("lasting", first(1, [True, False]), ids=["each time", "once"])
-@ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang(
     village: Village, lasting: bool
 ) -> None:
@@ -161,7 +159,6 @@ async def test_a_fault_anywhere_is_no_permission_and_no_hang(
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
 @pytest.mark.parametrize("lasting", [True, False], ids=["each time", "once"])
-@ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang_at_length(
     village: Village, lasting: bool, error: type[BaseException], part: int
 ) -> None:
@@ -175,7 +172,6 @@ async def test_a_fault_anywhere_is_no_permission_and_no_hang_at_length(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
-@ensureDeferred
 async def test_what_a_fetch_brought_and_was_not_kept_is_not_fetched_for_ever(
     village: Village, error: type[BaseException]
 ) -> None:

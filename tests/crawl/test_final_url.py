@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.commands.running import robots
 from tests.crawl.closing import FetchingSpider
@@ -44,7 +43,6 @@ def leading_to(site: Site, *targets: str, robots: str = RULES) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, mode: str) -> None:
     """By the rules of its own site, before a callback sees it; what they allow comes as ever."""
     far, dark = site.authority(RULES), site.authority(Reply(503))
@@ -72,7 +70,6 @@ async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, m
     assert result.lines(f"Forbidden by robots.txt: <GET {far.url('/private')}>", "DEBUG")
 
 
-@ensureDeferred
 async def test_what_is_no_other_page_is_not_judged_again(site: Site) -> None:
     """Another spelling of the URL: a fragment, the login, the origin in other letters.
 
@@ -97,7 +94,6 @@ async def test_what_is_no_other_page_is_not_judged_again(site: Site) -> None:
     assert looked_up == len(plans)
 
 
-@ensureDeferred
 async def test_the_meta_of_the_request_counts_for_the_final_url(site: Site) -> None:
     """The agent that it names; with `dont_obey_robotstxt` no rules are even fetched."""
     far, closed = site.authority("User-agent: newsbot\nDisallow: /\n"), site.authority(NOTHING)
@@ -112,7 +108,6 @@ async def test_the_meta_of_the_request_counts_for_the_final_url(site: Site) -> N
     assert closed.robots_hits == []
 
 
-@ensureDeferred
 async def test_a_service_answers_for_the_page_at_its_own_urls(site: Site) -> None:
     """Or with the URL of that page; a third one is that of a page to be judged."""
     service, shop, far = site.authority(NOTHING), site.authority(RULES), site.authority(RULES)
@@ -134,7 +129,6 @@ async def test_a_service_answers_for_the_page_at_its_own_urls(site: Site) -> Non
     assert service.robots_hits == []
 
 
-@ensureDeferred
 async def test_nothing_but_rules_and_overrides_counts_for_a_final_url(site: Site) -> None:
     """The page is there: no pace is kept, none refuses it, and no purpose is asked.
 
@@ -157,7 +151,6 @@ async def test_nothing_but_rules_and_overrides_counts_for_a_final_url(site: Site
     assert not [name for name in others if f"robotstxt/{name}" in result.stats]
 
 
-@ensureDeferred
 async def test_the_use_of_a_page_is_what_its_own_site_says(site: Site) -> None:
     """Not what the site says that redirected to it: items are dropped by that."""
     says_no = "User-agent: *\nContent-Usage: train-ai=n\n"
@@ -186,7 +179,6 @@ class After(Reply):
         return await super().answer(peer)
 
 
-@ensureDeferred
 async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
     site: Site,
 ) -> None:
@@ -204,7 +196,6 @@ async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
 
 
 @pytest.mark.parametrize("downloader", [{}, SLOTLESS], ids=["Scrapy's", "without slots"])
-@ensureDeferred
 async def test_many_responses_that_wait_for_one_site_share_a_fetch(
     site: Site, downloader: dict[str, Any]
 ) -> None:
@@ -224,7 +215,6 @@ STOPPED = {
 }
 
 
-@ensureDeferred
 async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site) -> None:
     """Its rules are not known, so that it ends unreachable."""
     [url] = leading_to(site, site.authority(Hang()).url("/open"))
@@ -235,7 +225,6 @@ async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site) -> None:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     site: Site, tmp_path: Path, mode: str
 ) -> None:
@@ -251,7 +240,6 @@ async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     assert ends == {(urls[0], "downloaded"): 1, (urls[1], "forbidden"): 1}
 
 
-@ensureDeferred
 async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
     """`engine.download_async` raises what an errback would get."""
     far = site.authority(RULES)
@@ -260,7 +248,6 @@ async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
     assert result.check().stats["inner"] == "RobotsForbidden"
 
 
-@ensureDeferred
 async def test_a_cached_response_is_judged_each_time(site: Site, tmp_path: Path) -> None:
     """HTTPCACHE keeps what was refused; it is refused again, without a download."""
     far = site.authority(RULES)
@@ -273,7 +260,6 @@ async def test_a_cached_response_is_judged_each_time(site: Site, tmp_path: Path)
 
 
 @pytest.mark.parametrize("which", ["refused", "all"])
-@ensureDeferred
 async def test_decisions_on_final_urls_are_recorded(site: Site, tmp_path: Path, which: str) -> None:
     """With the page that was asked for; and the archive bears them out, whatever else is asked."""
     text = f"{RULES}Crawl-delay: 3000\nContent-Usage: train-ai=n\n"
@@ -305,7 +291,6 @@ async def test_decisions_on_final_urls_are_recorded(site: Site, tmp_path: Path, 
     assert (verified.status, "differ" in verified.err) == (0, False)
 
 
-@ensureDeferred
 async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_setting(
     site: Site, tmp_path: Path
 ) -> None:
@@ -332,7 +317,6 @@ INVOLVED = (
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("places", [5, pytest.param(100, marks=pytest.mark.slow)])
-@ensureDeferred
 async def test_a_fault_anywhere_lets_no_forbidden_page_through(
     site: Site, tmp_path: Path, places: int
 ) -> None:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.clock import Ahead
 from tests.crawl.harness import MODES, crawl, crawl_in_child
@@ -36,7 +35,6 @@ def test_a_hundred_requests_at_once_get_one_answer(site: Site, mode: str, per_do
 
 
 @pytest.mark.parametrize("total", first(1, [1, 2, 16]))
-@ensureDeferred
 async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
     """Ten requests to each of ten authorities pass, however few may be active at once."""
     shops = site.authorities(10, Reply(200, RULES, delay=0.05))
@@ -61,7 +59,6 @@ def asked(shops: Iterable[Authority]) -> Counter[int]:
 
 
 @pytest.mark.parametrize("requests", first(1, [100, 10_000]))
-@ensureDeferred
 async def test_dead_hosts_are_left_alone_for_a_minute(
     site: Site, clock: Ahead, requests: int
 ) -> None:

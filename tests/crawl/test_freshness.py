@@ -9,7 +9,6 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.crawl.clock import Ahead
@@ -83,7 +82,6 @@ LIVES: list[tuple[dict[str, str], float]] = [
 ]
 
 
-@ensureDeferred
 async def test_an_answer_lives_as_long_as_it_says(site: Site, clock: Ahead) -> None:
     """Within a minute and a day: no fetch before, one after (RFC 9309 section 2.4).
 
@@ -122,7 +120,6 @@ class Versions:
 MODIFIED = "Fri, 06 Nov 2026 10:00:00 GMT"
 
 
-@ensureDeferred
 async def test_a_304_renews_what_is_known_without_parsing_it_again(
     site: Site, clock: Ahead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +142,6 @@ async def test_a_304_renews_what_is_known_without_parsing_it_again(
     assert result.stats["robotstxt/cache/revalidated"] == 2 * len(shops)
 
 
-@ensureDeferred
 async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
     """The server does not know the validator any more: 200 and new rules."""
     versions = Versions()
@@ -160,7 +156,6 @@ async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
     assert result.kinds == ["downloaded", "forbidden"]
 
 
-@ensureDeferred
 async def test_validators_go_only_to_the_uri_they_speak_of(site: Site, clock: Ahead) -> None:
     """The ETag is of the redirect's target; neither the first hop nor another target gets it."""
     target, old, new = (site.authority(pages={"/rules": Versions()}) for _ in range(3))
@@ -175,7 +170,6 @@ async def test_validators_go_only_to_the_uri_they_speak_of(site: Site, clock: Ah
 
 
 @waits  # how many go by the copy is a matter of how long a fetch takes
-@ensureDeferred
 async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
     site: Site, clock: Ahead
 ) -> None:
@@ -194,7 +188,6 @@ async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
 # --- Retry-After
 
 
-@ensureDeferred
 async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -> None:
     """RFC 9110 section 10.2.3: not before; at least our own back-off, at most a day."""
     values = [("600", 600), ("10", 60), ("9999999", DAY), ("soon", 60), (None, 60)]
@@ -218,7 +211,6 @@ async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -
 LATE = Reply(200, RULES, delay=0.2)
 
 
-@ensureDeferred
 @pytest.mark.parametrize("status", first(1, ["ageing", "expired"]))
 async def test_rules_that_expire_while_requests_wait_hold_up_none(
     site: Site, monkeypatch: pytest.MonkeyPatch, status: str

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any, ClassVar
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
@@ -91,7 +90,6 @@ FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
         *first(0, [(framing, 11) for framing in FRAMINGS[1:-1]]),
     ],
 )
-@ensureDeferred
 async def test_a_small_body_cut_anywhere_is_unreachable(
     site: Site, framing: str, step: int, compression: bool
 ) -> None:
@@ -104,7 +102,6 @@ async def test_a_small_body_cut_anywhere_is_unreachable(
 
 
 @pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
 async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool) -> None:
     """The counterpart: each coding, in each way of sending a complete response."""
     cases = {
@@ -120,7 +117,6 @@ async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool)
 
 
 @pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
 async def test_a_coding_that_cannot_be_decoded_is_unreachable(
     site: Site, compression: bool
 ) -> None:
@@ -149,7 +145,6 @@ def in_transfer_codings() -> Iterator[Reply]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
     """One body of each coding, whole and without its last octet.
 
@@ -173,7 +168,6 @@ async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: st
 
 
 @pytest.mark.parametrize("name", first(3, ENCODERS))
-@ensureDeferred
 async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
     site: Site, name: str
 ) -> None:
@@ -188,7 +182,6 @@ async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
 
 
 @pytest.mark.parametrize("moment", ["headers_received", "bytes_received"])
-@ensureDeferred
 async def test_a_download_that_another_component_stops_is_unreachable(
     site: Site, moment: str
 ) -> None:
@@ -222,7 +215,6 @@ class Keeper:
 
 
 @pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
 async def test_what_a_component_keeps_is_as_good_as_what_came(
     site: Site, compression: bool
 ) -> None:
@@ -240,7 +232,6 @@ async def test_what_a_component_keeps_is_as_good_as_what_came(
 
 
 @pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
 async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: bool) -> None:
     """A custom downloader, whose downloads this package cannot run; Scrapy takes half for all."""
     robots = [Reply(200, TEXT)]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import visit
 from tests.crawl.plugin import RULES
@@ -24,7 +23,6 @@ def by(handler: str) -> dict[str, Any]:
     return {"DOWNLOAD_HANDLERS": {"http": f"tests.crawl.handlers.{handler}"}}
 
 
-@ensureDeferred
 async def test_a_handler_that_sends_no_signal_reads_eight_limits(site: Site) -> None:
     """It gets them as download_maxsize; a longer body, or an endless one, is unreachable."""
     short, long = map(site.authority, (Reply(200, RULES), LONG))
@@ -37,7 +35,6 @@ async def test_a_handler_that_sends_no_signal_reads_eight_limits(site: Site) -> 
 
 
 @pytest.mark.parametrize("compression", [True, False])
-@ensureDeferred
 async def test_half_a_body_of_a_handler_that_sends_no_signal_is_unreachable(
     site: Site, compression: bool
 ) -> None:
@@ -50,7 +47,6 @@ async def test_half_a_body_of_a_handler_that_sends_no_signal_is_unreachable(
 
 
 @pytest.mark.parametrize("settings", [{}, by("WrappingHandler")], ids=["Scrapy's", "one around it"])
-@ensureDeferred
 async def test_a_handler_around_scrapys_own_is_as_good(
     site: Site, settings: dict[str, Any]
 ) -> None:
@@ -66,7 +62,6 @@ async def test_a_handler_around_scrapys_own_is_as_good(
         assert hit.header("Accept-Encoding") == "identity"
 
 
-@ensureDeferred
 async def test_a_body_of_more_than_eight_limits_is_cut_unless_its_length_is_announced(
     site: Site,
 ) -> None:
@@ -108,7 +103,6 @@ def zyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"DOWNLOAD_HANDLERS": {"http": path}}
 
 
-@ensureDeferred
 async def test_zyte_apis_handler_gets_no_accept_header(site: Site, zyte: dict[str, Any]) -> None:
     """It negotiates by itself and warns of either; neither the project's defaults are sent."""
     second = site.authority(RULES)
@@ -122,7 +116,6 @@ async def test_zyte_apis_handler_gets_no_accept_header(site: Site, zyte: dict[st
     assert not result.lines("cannot be mapped")
 
 
-@ensureDeferred
 async def test_a_scheme_without_a_handler_is_unreachable(site: Site) -> None:
     """A project may have none for https: that is said, and nothing is requested."""
     shop = site.authority(RULES, tls=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
 from tests.crawl.middlewares import HoldingMiddleware, inner
@@ -26,7 +25,6 @@ UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
 
 @pytest.mark.parametrize("concurrent", first(1, [UNLIMITED, 1, 16]))
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     site: Site, mode: str, concurrent: int
 ) -> None:
@@ -40,7 +38,6 @@ async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     assert gaps(slow)[0] >= 0.15
 
 
-@ensureDeferred
 async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,7 +52,6 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
     """Fetches end while pages are under way: CONCURRENT_REQUESTS holds at the server."""
     shops = site.authorities(4, RULES, Reply(200, "a page", delay=0.03))
@@ -67,7 +63,6 @@ async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, 
 
 
 @waits
-@ensureDeferred
 async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
     """Two sites of one host; only the second asks, while pages of the first are held up."""
     one = site.authority(RULES)
@@ -81,7 +76,6 @@ async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(si
     assert min(gaps(one, two)) >= 0.3
 
 
-@ensureDeferred
 async def test_what_waits_at_the_last_step_is_given_back_at_a_stop(
     site: Site, tmp_path: Path
 ) -> None:

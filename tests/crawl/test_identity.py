@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import obey
@@ -40,7 +39,6 @@ def configured(sources: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("strongest", range(len(SOURCES)), ids=SOURCES)
-@ensureDeferred
 async def test_the_strongest_name_counts(site: Site, strongest: int) -> None:
     """Meta, spider attribute, setting, then the User-Agent that the request really carries."""
     sources = SOURCES[strongest:]
@@ -64,7 +62,6 @@ PREFERRED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("place", ["meta", "spider", "setting"])
-@ensureDeferred
 async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     """The first token that has a group wins; without any, the group of `*`."""
     paths = ("/mybot", "/news", "/star")
@@ -85,7 +82,6 @@ async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     assert result.forbidden == expected
 
 
-@ensureDeferred
 async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     """Requests of one crawl may go by different names; the robots.txt is fetched once."""
     shop = site.authority("User-agent: badbot\nDisallow: /\n\nUser-agent: goodbot\nAllow: /\n")
@@ -98,7 +94,6 @@ async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     assert len(shop.robots_hits) == 1
 
 
-@ensureDeferred
 async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     """A meta value that names nobody either counts as absent or stops the request,
     and then it is named in the log.
@@ -143,7 +138,6 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
         ("meta", "Shop/1.0 bot", "", ""),
     ],
 )
-@ensureDeferred
 async def test_the_log_says_at_the_start_who_the_crawler_is(
     site: Site, place: str, name: Any, begins: str, warns: str
 ) -> None:
@@ -180,7 +174,6 @@ class LateSpider(RequestsSpider):
 
 
 @pytest.mark.parametrize("name", [7, [["mybot"]]])
-@ensureDeferred
 async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
     site: Site, tmp_path: Path, name: Any
 ) -> None:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
 from tests.crawl.middlewares import inner
@@ -24,7 +23,6 @@ HOW["before the gate"] = ("/page", 50)
 """The path of a page for which the middleware downloads another one, and the middleware's order."""
 
 
-@ensureDeferred
 async def test_a_page_may_hold_the_only_place_meanwhile(site: Site) -> None:
     """The inner page is of another site, whose rules are awaited, too: no deadlock."""
     token, shop = site.authority(LATE), site.authority(RULES)
@@ -35,7 +33,6 @@ async def test_a_page_may_hold_the_only_place_meanwhile(site: Site) -> None:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> None:
     """Where a request goes on at once when it is let go, the queue behind it is kept."""
     shop = site.authority(LATE)
@@ -73,7 +70,6 @@ def test_those_of_many_sites_take_no_longer_than_with_robots_off(
 
 @waits
 @pytest.mark.parametrize("how", HOW)
-@ensureDeferred
 async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
     site: Site, how: str
 ) -> None:
@@ -91,7 +87,6 @@ async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
 @pytest.mark.parametrize("how", first(1, HOW))
-@ensureDeferred
 async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
     site: Site, how: str, settings: Any
 ) -> None:
@@ -112,7 +107,6 @@ async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
         assert later.received - (earlier.sent or earlier.received) >= 0.195
 
 
-@ensureDeferred
 async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place(
     site: Site,
 ) -> None:
@@ -131,7 +125,6 @@ async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place
 @waits
 @pytest.mark.parametrize("settings", [by_hand, by_hand_with_last_step])
 @pytest.mark.parametrize("how", ["after the page", "behind the gate"])
-@ensureDeferred
 async def test_without_the_scheduler_those_of_a_paced_host_go_on(
     site: Site, how: str, settings: Any
 ) -> None:
@@ -146,7 +139,6 @@ async def test_without_the_scheduler_those_of_a_paced_host_go_on(
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-@ensureDeferred
 async def test_those_of_forbidden_pages_are_refused(site: Site, settings: Any) -> None:
     """The middleware gets the refusal, so its page ends with it; the server sees neither."""
     for path, order in HOW.values():
@@ -157,7 +149,6 @@ async def test_those_of_forbidden_pages_are_refused(site: Site, settings: Any) -
         assert not any("inner" in hit.path or "private" in hit.path for hit in shop.hits)
 
 
-@ensureDeferred
 async def test_a_host_that_begins_to_ask_for_a_pace_waits_for_no_page_that_waits_for_it(
     site: Site,
 ) -> None:

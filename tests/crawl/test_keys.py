@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.settings import default_settings as defaults
 
 from tests.crawl.harness import EACH_MODE, crawl_under, visit
@@ -46,7 +45,6 @@ AUTHORITIES = {
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_each_authority_has_rules_of_its_own_however_it_is_written(
     site: Site, mode: str
 ) -> None:
@@ -69,7 +67,6 @@ async def test_each_authority_has_rules_of_its_own_however_it_is_written(
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     """The brackets stay in the URL of the robots.txt, and a longer spelling is the same host."""
     six = site.authority(RULES, host="::1")
@@ -80,7 +77,6 @@ async def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     assert [hit.header("Host") for hit in six.robots_hits] == [f"[::1]:{six.port}"]
 
 
-@ensureDeferred
 async def test_credentials_in_a_url_are_never_shown(site: Site) -> None:
     """No robots.txt request, log line or stat holds the user information of a page's URL."""
     shop, dark = site.authority(RULES), site.refusing()
@@ -95,7 +91,6 @@ async def test_credentials_in_a_url_are_never_shown(site: Site) -> None:
     assert PASSWORD not in f"{result.log} {result.stats} {problems}"
 
 
-@ensureDeferred
 async def test_other_schemes_are_not_gated(site: Site, tmp_path: Path) -> None:
     """data:, file:, ftp: and s3: have no robots.txt; each goes on to its download handler."""
     page = tmp_path / "page.html"
@@ -109,7 +104,6 @@ async def test_other_schemes_are_not_gated(site: Site, tmp_path: Path) -> None:
     assert "robotstxt/request_count" not in result.stats
 
 
-@ensureDeferred
 async def test_a_url_without_a_usable_authority_is_refused(site: Site) -> None:
     """No authority, no rules, no permission: the request ends, and the crawl goes on."""
     shop, urls = site.authority(RULES), ["http:///a", "http://me@/", "http://."]
@@ -122,7 +116,6 @@ async def test_a_url_without_a_usable_authority_is_refused(site: Site) -> None:
 # --- a page that redirects, or is tried again
 
 
-@ensureDeferred
 async def test_what_a_page_leads_to_is_judged_where_it_is(site: Site) -> None:
     """Each hop is a request like others: of a redirect, a meta refresh, a further attempt.
 

@@ -8,7 +8,6 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access import authority as protocol
 from scrapy_rep.access.entry import Answer, Entry
@@ -48,7 +47,6 @@ async def judges_by_the_copy(shop: Authority, uri: str, **settings: Any) -> None
 
 @pytest.mark.parametrize("age", first(1, [DAY + 30, 30.0]))
 @pytest.mark.parametrize("wrong", first(3, [3_600, -40 * DAY, 40 * DAY, -3_600, -120, 0, 120]))
-@ensureDeferred
 async def test_a_wrong_clock_costs_no_copy(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, wrong: float, age: float
 ) -> None:
@@ -89,7 +87,6 @@ class HangingStore(CustomStore):
 
 
 @pytest.mark.parametrize("age", [30.0, DAY + 30])
-@ensureDeferred
 async def test_a_custom_store_that_hangs_costs_no_copy(site: Site, age: float) -> None:
     """The first look-up fails, the site answers 503: the store is asked once more."""
     shop = site.authority(Reply(503))
@@ -110,7 +107,6 @@ class UnreadableStore(OctetsStore):
 
 
 @pytest.mark.parametrize("robots", [Reply(503), RULES])
-@ensureDeferred
 async def test_nothing_is_written_over_what_could_not_be_read(site: Site, robots: Any) -> None:
     """It may be a good copy, and what is put is merged with it."""
     shop = site.authority(robots)

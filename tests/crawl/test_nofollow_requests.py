@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.linkextractors import LinkExtractor
@@ -26,7 +25,6 @@ from tests.timed import waits
 
 
 @pytest.mark.parametrize("order", [["/closed", "/open"], ["/open", "/closed"]], ids=" ".join)
-@ensureDeferred
 async def test_the_same_url_found_elsewhere_is_fetched(site: Site, order: list[str]) -> None:
     """Whichever page comes first: the duplicate filter does not know what was refused.
 
@@ -48,7 +46,6 @@ async def test_the_same_url_found_elsewhere_is_fetched(site: Site, order: list[s
     assert result.stats["dupefilter/filtered"] == 1
 
 
-@ensureDeferred
 async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> None:
     """The mark is on a copy: what the spider keeps may be yielded from another page."""
     pages = {"/closed": links(head=meta("nofollow")), "/open": links()}
@@ -72,7 +69,6 @@ async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> No
     assert not [key for key in spider.kept.meta if key.startswith("_")]
 
 
-@ensureDeferred
 async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) -> None:
     """`replace` does not know how to make it: it is marked itself, and one line says why."""
     shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow"))})
@@ -94,7 +90,6 @@ async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) ->
 
 
 @pytest.mark.parametrize("again", [{}, {"dont_obey_robotstxt": True}], ids=["same", "insisting"])
-@ensureDeferred
 async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict[str, Any]) -> None:
     """It is refused once more, unless it says itself that it does not obey."""
     shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow")), "/a": links("/b")})
@@ -118,7 +113,6 @@ async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict
         assert result.kind(shop.url("/b")) == "downloaded"
 
 
-@ensureDeferred
 async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
     site: Site, tmp_path: Path
 ) -> None:
@@ -137,7 +131,6 @@ async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
         assert third.downloaded == [shop.url(path)]
 
 
-@ensureDeferred
 async def test_a_crawl_spider_is_unharmed(site: Site) -> None:
     """Its rules, callbacks and errbacks work as they do without the middleware."""
     shop = site.authority(RULES, VILLAGE)
@@ -172,7 +165,6 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("page", first(2, HOSTILE.values()))
-@ensureDeferred
 async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
     """Names of stats are a closed list, and what a page says stays in its statements."""
     lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]
@@ -196,7 +188,6 @@ READING = ("pages", "gate.nofollow", "gate.page_responses", "spidermiddlewares")
 
 @waits
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
-@ensureDeferred
 async def test_a_fault_of_ours_is_no_permission(site: Site, error: type[BaseException]) -> None:
     """Where a page cannot be read, its links are refused; no request is lost."""
     shop = site.authority(RULES, VILLAGE)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
@@ -164,7 +163,6 @@ CASES |= {
 
 @pytest.mark.parametrize(("cases", "patience"), [(CASES, 60.0), (SILENT, 1.0)])
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_each_answer_has_its_outcome(
     site: Site, mode: str, cases: dict[str, tuple[Maker, tuple[str, str]]], patience: float
 ) -> None:
@@ -190,7 +188,6 @@ async def test_each_answer_has_its_outcome(
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
 
 
-@ensureDeferred
 async def test_access_denied_is_what_the_setting_says(site: Site) -> None:
     """1996 section 3.1 of 401 and 403; 402 is the answer of sites that sell access to crawlers."""
     shops = [site.authority(Reply(status)) for status in (401, 402, 403, 404)]
@@ -214,7 +211,6 @@ def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str)
     assert result.unreachable == urls
 
 
-@ensureDeferred
 async def test_a_second_attempt_may_bring_the_rules(site: Site) -> None:
     """REP_RETRY_DELAYS: requests wait while the robots.txt is asked for again."""
     shaky = site.authority([Reply(503), Reply(500), RULES])
@@ -265,7 +261,6 @@ DEEDS = {
 
 
 @pytest.mark.parametrize(("deed", "kind"), DEEDS.items(), ids=DEEDS)
-@ensureDeferred
 async def test_components_of_the_project_open_nothing(site: Site, deed: str, kind: str) -> None:
     """What another middleware does to the robots.txt request is at most its answer."""
     shop = site.authority(OPEN, {"/rules": NOTHING})
@@ -276,7 +271,6 @@ async def test_components_of_the_project_open_nothing(site: Site, deed: str, kin
     assert len(pages) == len(result.downloaded)
 
 
-@ensureDeferred
 async def test_the_rules_are_for_every_method(site: Site) -> None:
     """A request is gated whatever its method."""
     shop = site.authority(RULES)
@@ -305,7 +299,6 @@ class BlockingExtension:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsForbidden, Verdict
 from scrapy_rep.gate.overrides import AppliedOverrides
@@ -51,7 +50,6 @@ def verdict_of(result: Result, url: str) -> Verdict:
     return problem.exception.verdict
 
 
-@ensureDeferred
 async def test_overrides_are_for_their_own_paths_and_authorities(site: Site) -> None:
     """`allow` lets through what the site forbids, `agent` follows another of its groups.
 
@@ -76,7 +74,6 @@ async def test_overrides_are_for_their_own_paths_and_authorities(site: Site) -> 
     assert "our own site (ops@example.org, until" in line
 
 
-@ensureDeferred
 async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     """The exception carries both verdicts. The rules, which allow the page, are in memory.
 
@@ -100,7 +97,6 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
-@ensureDeferred
 async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
     """RFC 9309 section 2.3.1.4 holds for every other site."""
     answers = [Reply(503), Reply(429), Hang()]
@@ -118,7 +114,6 @@ async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
         assert all(any(shop.url("") in line for line in said) for shop in shops)
 
 
-@ensureDeferred
 async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
     """A statement counts for a path that the robots.txt disallows and an override allows."""
     entries, urls = [], []
@@ -136,7 +131,6 @@ async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
 
 
 @pytest.mark.parametrize("answer", [Reply(407), None], ids=["407", "dead"])
-@ensureDeferred
 async def test_unreachable_is_allowed_is_not_for_failures_of_a_proxy(
     site: Site, tmp_path: Path, answer: Any
 ) -> None:
@@ -155,7 +149,6 @@ async def test_unreachable_is_allowed_is_not_for_failures_of_a_proxy(
 
 
 @pytest.mark.parametrize("limit", ["cap", "forbid"])
-@ensureDeferred
 async def test_the_pace_of_an_override_is_kept(site: Site, limit: str) -> None:
     """It takes the place of what the site asks for, and no limit is for what the operator has set.
 
@@ -194,7 +187,6 @@ async def test_the_pace_of_an_override_is_kept(site: Site, limit: str) -> None:
     assert result.stats[UNUSED] == 1  # the group asks for what the rules ask for
 
 
-@ensureDeferred
 async def test_expired_overrides_are_named_and_not_applied(site: Site) -> None:
     """Once, at the start; an unused one at the close."""
     shop = site.authority(NOTHING)
@@ -211,7 +203,6 @@ async def test_expired_overrides_are_named_and_not_applied(site: Site) -> None:
     assert "delay, entry 2" in unused
 
 
-@ensureDeferred
 async def test_an_override_that_expires_during_the_crawl_ends(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,7 +226,6 @@ async def test_an_override_that_expires_during_the_crawl_ends(
     assert UNUSED not in result.stats
 
 
-@ensureDeferred
 async def test_a_redirect_meets_the_overrides_of_its_target(site: Site) -> None:
     """Each hop is a request of its own."""
     target = site.authority(NOTHING)
@@ -249,7 +239,6 @@ async def test_a_redirect_meets_the_overrides_of_its_target(site: Site) -> None:
     assert result.stats[USED] == 2
 
 
-@ensureDeferred
 async def test_explain_shows_both_verdicts(site: Site) -> None:
     """And counts no use: nothing is requested."""
     shop, other = site.authorities(2, NOTHING)
@@ -266,7 +255,6 @@ async def test_explain_shows_both_verdicts(site: Site) -> None:
     assert USED not in result.stats
 
 
-@ensureDeferred
 async def test_overrides_of_a_file(site: Site, tmp_path: Path) -> None:
     """And the middleware by hand."""
     shop = site.authority(NOTHING)
@@ -281,7 +269,6 @@ async def test_overrides_of_a_file(site: Site, tmp_path: Path) -> None:
     assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
 
 
-@ensureDeferred
 async def test_hostile_text_in_an_override_stays_in_its_line(site: Site) -> None:
     """Control characters and length: a reason cannot make a line of its own."""
     shop = site.authority(NOTHING)

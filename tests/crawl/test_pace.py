@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.clock import take_over
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
@@ -62,14 +61,12 @@ async def at_their_pace(site: Site, mode: str) -> dict[float, list[Authority]]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_request_rates_and_groups(site: Site, mode: str) -> None:
     """Request-rate is kept; the group of the agent decides, not that of *."""
     await at_their_pace(site, mode)
 
 
 @waits
-@ensureDeferred
 async def test_no_site_is_asked_much_later_than_it_wants(site: Site) -> None:
     """Nor is one that asks another agent for a pace asked slowly."""
     shops = await at_their_pace(site, "asyncio")
@@ -132,7 +129,6 @@ def one_slot(site: Site) -> tuple[list[Any], Callable[[], None]]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_host_keeps_its_pace_however_its_requests_come(site: Site, mode: str) -> None:
     """In one crawl.
 
@@ -149,7 +145,6 @@ async def test_a_host_keeps_its_pace_however_its_requests_come(site: Site, mode:
         check()
 
 
-@ensureDeferred
 async def test_the_pace_can_be_switched_off(site: Site) -> None:
     """REP_CRAWL_DELAY = False: as fast as the operator likes, and nothing is too much to ask."""
     shop = site.authority("User-agent: *\nCrawl-delay: 99\n")
@@ -168,7 +163,6 @@ async def test_the_pace_can_be_switched_off(site: Site) -> None:
         pytest.param(0.0, 0.4, marks=pytest.mark.slow),
     ],
 )
-@ensureDeferred
 async def test_a_refresh_changes_the_pace(
     site: Site, monkeypatch: pytest.MonkeyPatch, before: float, after: float
 ) -> None:
@@ -190,7 +184,6 @@ async def test_a_refresh_changes_the_pace(
         assert sorted(second)[1] < after + 0.2
 
 
-@ensureDeferred
 async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     """REP_MAX_CRAWL_DELAY; the log names each authority once, the stat counts them."""
     shops = site.authorities(2, "User-agent: *\nCrawl-delay: 3600\n")
@@ -204,7 +197,6 @@ async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     assert result.stats["robotstxt/crawl_delay/applied"] == 2
 
 
-@ensureDeferred
 async def test_a_long_delay_can_forbid(site: Site) -> None:
     """REP_OVER_MAX_CRAWL_DELAY = "forbid": a site that asks for too much is left alone."""
     shop, at_will = site.authority("User-agent: *\nCrawl-delay: 0.1\n"), site.authority(RULES)
@@ -223,7 +215,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
 @pytest.mark.parametrize(
     "chosen", first(1, [False, True]), ids=["slot of the host", "slot of the request"]
 )
-@ensureDeferred
 async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
     site: Site, chosen: bool
 ) -> None:
@@ -250,7 +241,6 @@ def hurried(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
     """Neither does concurrency; and the delay of one authority does not slow another."""
     shop, other = site.authority(SLOW), site.authority(RULES)
@@ -263,7 +253,6 @@ async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
     assert result.stats["robotstxt/crawl_delay/applied"] == 1
 
 
-@ensureDeferred
 async def test_the_longer_delay_of_the_operator_is_never_undercut(site: Site) -> None:
     """Jitter varies it by up to a half; of that, what lengthens it is kept."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
@@ -31,7 +30,6 @@ def many(**settings: Any) -> dict[str, Any]:
     return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **settings)
 
 
-@ensureDeferred
 async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None:
     """`dont_obey_robotstxt`: the next request waits from its end on."""
     slow = site.authority(SLOW, Reply(200, "page", delay=0.3))
@@ -42,7 +40,6 @@ async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None
     assert second.received - (passing.sent or 0.0) >= 0.2
 
 
-@ensureDeferred
 async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
     """They end in less than the minute that the site asks for, whichever comes first."""
     slow = site.authority("User-agent: *\nCrawl-delay: 60\n")
@@ -61,7 +58,6 @@ class LimboMiddleware:
             raise IgnoreRequest
 
 
-@ensureDeferred
 async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_there(
     site: Site,
 ) -> None:
@@ -75,7 +71,6 @@ async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_ther
     assert min(gaps(slow)) >= 0.2
 
 
-@ensureDeferred
 async def test_what_gets_to_the_gate_after_the_rules_does_not_wait_for_itself(site: Site) -> None:
     """The downloader has a request before the gate does; the host begins to ask in between."""
     slow = site.authority(SLOW)
@@ -86,7 +81,6 @@ async def test_what_gets_to_the_gate_after_the_rules_does_not_wait_for_itself(si
     assert min(gaps(slow)) >= 0.2
 
 
-@ensureDeferred
 async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(site: Site) -> None:
     """What it holds up counts as sent after a moment, so the next is an interval behind it."""
     slow = site.authority(SLOW)
@@ -108,7 +102,6 @@ class InlineSpider(RequestsSpider):
 
 @pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("most", first(1, [1, 16]))
-@ensureDeferred
 async def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
     """One place, one site that asks for a pace: each page and each inner page comes in its turn."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
@@ -135,7 +128,6 @@ class ImpatientSpider(RequestsSpider):
 
 
 @pytest.mark.parametrize("settings", first(1, [obey, by_hand, by_hand_with_last_step]))
-@ensureDeferred
 async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(
     site: Site, settings: Any
 ) -> None:
@@ -149,7 +141,6 @@ async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(
 # --- other sites, and a stop
 
 
-@ensureDeferred
 async def test_five_slow_sites_of_fifty_do_not_slow_the_others(site: Site) -> None:
     """They come first in the queue; all pages of the others come within their first interval."""
     slow = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
@@ -160,7 +151,6 @@ async def test_five_slow_sites_of_fifty_do_not_slow_the_others(site: Site) -> No
     assert [len(shop.page_hits) for shop in slow] == [1] * 5
 
 
-@ensureDeferred
 async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_path: Path) -> None:
     """A stop waits for no turn: with JOBDIR, requests are made later, once, at their pace."""
     shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
@@ -176,7 +166,6 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
     assert min(gaps(shop)) >= 0.2
 
 
-@ensureDeferred
 async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a crawl meets more authorities than are remembered, each is held all the same."""
     monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 2)
@@ -187,7 +176,6 @@ async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.Mon
     assert len(result.lines("asks for 30 s")) == 5
 
 
-@ensureDeferred
 async def test_a_host_that_was_forgotten_keeps_its_interval(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +188,6 @@ async def test_a_host_that_was_forgotten_keeps_its_interval(
     assert gaps(one)[0] >= 0.4
 
 
-@ensureDeferred
 async def test_a_fault_at_the_grant_of_a_turn_ends_the_request(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

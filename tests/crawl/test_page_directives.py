@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
 from tests.crawl.harness import crawl
@@ -64,7 +63,6 @@ BY_HAND = by_hand(
     ],
     ids=["plain", "asynchronous", "own order", "by hand, own gate"],
 )
-@ensureDeferred
 async def test_links_of_nofollow_pages_end_in_robots_forbidden(
     site: Site, settings: Any, spider: Any
 ) -> None:
@@ -98,7 +96,6 @@ async def test_links_of_nofollow_pages_end_in_robots_forbidden(
 
 
 @pytest.mark.parametrize("more", [{}, {"REP_NOINDEX": "drop"}], ids=["plain", "noindex"])
-@ensureDeferred
 async def test_by_default_pages_are_counted_and_nothing_changes(site: Site, more: Any) -> None:
     """One line at the close says what pages said, and advertises no setting.
 
@@ -127,7 +124,6 @@ OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop"}
     ],
     ids=["preferences alone", "both off", "robots.txt is not obeyed", "disabled"],
 )
-@ensureDeferred
 async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there: bool) -> None:
     """The spider middleware may have other things to do; callbacks may ask all the same.
 
@@ -148,7 +144,6 @@ async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there:
     ]
 
 
-@ensureDeferred
 async def test_a_request_may_name_another_crawler(site: Site) -> None:
     """The page is read for the name by which its request went."""
     shop = site.authority(RULES, VILLAGE)
@@ -161,7 +156,6 @@ async def test_a_request_may_name_another_crawler(site: Site) -> None:
     assert paths(shop, result.downloaded) == ["/for-mybot", "/for-mybot/1", "/for-other"]
 
 
-@ensureDeferred
 async def test_a_profile_counts_for_pages(site: Site) -> None:
     """In the text of 1996-98, NOINDEX alone closes the links."""
     shop = site.authority(Reply(404), {"/": links("/a", head=meta("noindex"))})
@@ -169,7 +163,6 @@ async def test_a_profile_counts_for_pages(site: Site) -> None:
     assert (await visit(shop, obeying(REP_PROFILE="kollar"))).forbidden == [shop.url("/a")]
 
 
-@ensureDeferred
 async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) -> None:
     """All of it, without naming the crawler: what the crawl does not need, too.
 
@@ -191,7 +184,6 @@ async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) ->
     assert result.lines("What pages said") == []
 
 
-@ensureDeferred
 async def test_a_request_that_says_so_itself_or_has_no_page_passes(site: Site) -> None:
     """`dont_obey_robotstxt` is counted as any other; a start request has no page."""
     shop = site.authority(RULES, VILLAGE)
@@ -211,7 +203,6 @@ async def test_a_request_that_says_so_itself_or_has_no_page_passes(site: Site) -
     assert kinds == {"downloaded", "forbidden"}
 
 
-@ensureDeferred
 async def test_a_refused_request_waits_for_nothing(site: Site) -> None:
     """Neither for rules, which are not even asked for, nor for a pace, whatever its scheme."""
     hung = site.authority(Hang())
@@ -227,7 +218,6 @@ async def test_a_refused_request_waits_for_nothing(site: Site) -> None:
     assert problem.exception.authority is None  # type: ignore[attr-defined]
 
 
-@ensureDeferred
 async def test_only_the_response_that_is_served_counts(site: Site) -> None:
     """What the header of a redirect says is not said of the page that it leads to."""
     away = Reply(302, b"", {"Location": "/open", "X-Robots-Tag": "nofollow"})
@@ -238,7 +228,6 @@ async def test_only_the_response_that_is_served_counts(site: Site) -> None:
     assert paths(back, (await visit(back, obeying())).forbidden) == ["/by-meta/1", "/by-meta/2"]
 
 
-@ensureDeferred
 async def test_a_page_out_of_the_http_cache_counts(site: Site, tmp_path: Any) -> None:
     """Its header is kept with it."""
     shop = site.authority(RULES, VILLAGE)
@@ -248,7 +237,6 @@ async def test_a_page_out_of_the_http_cache_counts(site: Site, tmp_path: Any) ->
     assert len([hit for hit in shop.hits if hit.path == "/by-header"]) == 1
 
 
-@ensureDeferred
 async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None:
     """Also of those whose date is over; one line of DEBUG for each page."""
     pages = {
@@ -305,7 +293,6 @@ class MapSpider(LinksSpider):
     ],
     ids=["on request", "by default", "where pages are not obeyed"],
 )
-@ensureDeferred
 async def test_nofollow_links_are_refused_on_request(
     site: Site, settings: dict[str, Any], refused: list[str]
 ) -> None:

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -93,7 +92,6 @@ class NamelessGate(RepDownloaderMiddleware):
 
 
 @pytest.mark.parametrize("directives", ["report", "off"])
-@ensureDeferred
 async def test_by_default_a_crawl_is_told_and_not_changed(site: Site, directives: str) -> None:
     """All pages and items come; stats and one line at the end say what was disallowed.
 
@@ -115,7 +113,6 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site, directives
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "the gate alone"])
-@ensureDeferred
 async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any) -> None:
     """The managed block, and Content-Usage by path; the exception names the statement.
 
@@ -141,7 +138,6 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
 
 
 @pytest.mark.parametrize("spider", [UseSpider, AsyncUseSpider])
-@ensureDeferred
 async def test_drop_drops_the_items_of_pages_that_disallow(site: Site, spider: Any) -> None:
     """Pages say it by header or meta, an error page too, whose item an errback makes.
 
@@ -171,7 +167,6 @@ async def test_drop_drops_the_items_of_pages_that_disallow(site: Site, spider: A
     assert said(result, shop.url("/noai")) == "train-ai=n"
 
 
-@ensureDeferred
 async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) -> None:
     """`Google-Extended` is a name for training; `*` is not, whatever it forbids.
 
@@ -199,7 +194,6 @@ async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) 
     assert said(told, plans[0]) == "train-ai=n"
 
 
-@ensureDeferred
 async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Site) -> None:
     """What cannot be read for a fault drops the items. A page that says nothing says it to all."""
     pages = {"/said": page("Content-Usage: train-ai=y"), "/silent": page()}
@@ -220,7 +214,6 @@ async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Sit
     assert result.stats["robotstxt/preferences/dropped"] == 1
 
 
-@ensureDeferred
 async def test_off_reads_nothing(site: Site) -> None:
     """No stat, no line, no fetch, and no gate that asks; callbacks may still ask for themselves."""
     shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "tdm-reservation: 1"))
@@ -233,7 +226,6 @@ async def test_off_reads_nothing(site: Site) -> None:
     assert said(result, shop.url("/a")) == "train-ai=n tdm=n"
 
 
-@ensureDeferred
 async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
     """RSL: of robots.txt, header and HTML, by `usage_preferences`; nothing fetches them.
 
@@ -283,7 +275,6 @@ HOSTILE = "\x1b[31mPWNED\x07"
 
 
 @pytest.mark.parametrize("mode", first(1, ["skip", "report", "drop"]))
-@ensureDeferred
 async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -> None:
     """Labels, values, locations, licences: the names of stats are from closed lists."""
     robots = (

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.clock import Ahead
 from tests.crawl.harness import visit
@@ -20,7 +19,6 @@ from tests.site import Site
 from tests.spellings import local_hosts
 
 
-@ensureDeferred
 async def test_the_limit_can_be_raised(site: Site) -> None:
     """REP_MAX_REDIRECTS: at least five hops must be followed, more may be."""
     last = site.authority(NOTHING)
@@ -30,7 +28,6 @@ async def test_the_limit_can_be_raised(site: Site) -> None:
     assert result.forbidden == [last.url("/a")]
 
 
-@ensureDeferred
 async def test_a_loop_is_left_after_five_hops(site: Site) -> None:
     """To itself, and of two: unavailable, and no more requests than that."""
     alone = site.authority(redirect("/robots.txt"))
@@ -44,7 +41,6 @@ async def test_a_loop_is_left_after_five_hops(site: Site) -> None:
     assert (len(first.robots_hits), len(second.robots_hits)) == (3, 3)
 
 
-@ensureDeferred
 async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     """From http to https and back."""
     proxy = Proxy(site)
@@ -82,7 +78,6 @@ def connections_made() -> Iterator[list[Any]]:
         _connects = None
 
 
-@ensureDeferred
 async def test_all_spellings_of_local_addresses_get_no_connection(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +118,6 @@ async def test_all_spellings_of_local_addresses_get_no_connection(
 VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 
 
-@ensureDeferred
 async def test_a_long_validator_is_dropped(site: Site, clock: Ahead) -> None:
     """More than 1 KiB is not kept and not sent back; the rules count all the same."""
     rows = [(name, size) for name in VALIDATORS for size in (1024, 1025)]
@@ -135,7 +129,6 @@ async def test_a_long_validator_is_dropped(site: Site, clock: Ahead) -> None:
         assert sent == [None, "v" * size if size <= 1024 else None]
 
 
-@ensureDeferred
 async def test_a_redirect_to_a_long_url_is_refused(site: Site) -> None:
     """More than 8 KiB, on the first hop or a later one, or as it grows by relative redirects.
 
@@ -157,7 +150,6 @@ async def test_a_redirect_to_a_long_url_is_refused(site: Site) -> None:
     assert all(len(line.text) < 1_000 for line in result.log if line.logger == "scrapy_rep")
 
 
-@ensureDeferred
 async def test_no_stat_is_named_by_a_server(site: Site) -> None:
     """RFC 9110 section 15: statuses outside of 100 to 599 share one stat."""
     robots: list[Any] = [Reply(status, RULES) for status in (200, 299, 404, 499, 599)]

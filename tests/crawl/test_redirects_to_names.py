@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, crawl_in_child, visit
 from tests.crawl.plugin import NOTHING, obey
@@ -124,7 +123,6 @@ def test_a_resolver_that_hangs_is_left_alone(world: World, mode: str) -> None:
     assert result.problem(plan).data["cause"] == "timeout"
 
 
-@ensureDeferred
 async def test_a_name_behind_a_proxy_is_for_the_proxy_to_look_up(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -14,7 +13,6 @@ from tests.replies import Reply
 from tests.site import Site
 
 
-@ensureDeferred
 async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     site: Site, tmp_path: Path
 ) -> None:
@@ -32,7 +30,6 @@ async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     assert again.stats.get("robotstxt/store/error", 0) == 0
 
 
-@ensureDeferred
 async def test_with_a_job_directory_the_file_lies_there(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,7 +43,6 @@ async def test_with_a_job_directory_the_file_lies_there(
     assert [*tmp_path.rglob("robots.db")] == [tmp_path / "job" / "robots.db"]  # noqa: ASYNC240
 
 
-@ensureDeferred
 async def test_each_prefix_has_a_store_of_its_own(site: Site, tmp_path: Path) -> None:
     """`REP_STORE_PREFIX`: three crawls with one file, of which two share a prefix."""
     shop = site.authority(RULES)

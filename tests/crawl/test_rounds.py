@@ -9,7 +9,6 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 
@@ -80,7 +79,6 @@ async def visit_while_another_fetches(
 
 
 @pytest.mark.parametrize("wrong", first(1, [-3_600, 0, -120, 50]))
-@ensureDeferred
 async def test_the_failure_of_another_worker_is_the_outcome(
     site: Site, shared: SharedStore, wrong: float
 ) -> None:
@@ -96,7 +94,6 @@ async def test_the_failure_of_another_worker_is_the_outcome(
     assert shop.hits == []
 
 
-@ensureDeferred
 async def test_the_failure_of_another_worker_leaves_the_copy(
     site: Site, shared: SharedStore
 ) -> None:
@@ -114,7 +111,6 @@ async def test_the_failure_of_another_worker_leaves_the_copy(
 
 
 @pytest.mark.parametrize("failed_before", [True, False])
-@ensureDeferred
 async def test_a_round_without_an_outcome_is_followed_by_another(
     site: Site, shared: SharedStore, failed_before: bool
 ) -> None:
@@ -129,7 +125,6 @@ async def test_a_round_without_an_outcome_is_followed_by_another(
 
 
 @pytest.mark.parametrize("order", [None, 50, 500], ids=["meta", "before the gate", "behind it"])
-@ensureDeferred
 async def test_a_failure_of_ours_is_not_stored(
     site: Site, shared: SharedStore, order: int | None
 ) -> None:
@@ -152,7 +147,6 @@ async def test_a_failure_of_ours_is_not_stored(
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
 
 
-@ensureDeferred
 async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
     site: Site, shared: SharedStore
 ) -> None:
@@ -170,7 +164,6 @@ async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
         store.close()
 
 
-@ensureDeferred
 async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
     site: Site, server: RedisServer
 ) -> None:
@@ -186,7 +179,6 @@ async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
     assert len(shop.robots_hits) == 3
 
 
-@ensureDeferred
 async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
     site: Site, server: RedisServer
 ) -> None:
@@ -198,7 +190,6 @@ async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
     assert len(shop.robots_hits) == 1
 
 
-@ensureDeferred
 async def test_a_lease_that_does_not_end_shuts_no_site(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,7 +223,6 @@ class ReturningSpider(RequestsSpider):
         yield self.request(**self.plans[1])
 
 
-@ensureDeferred
 async def test_a_dead_proxy_does_not_cost_a_site_its_back_off(site: Site) -> None:
     """The site has not failed: it is asked a second later, by the way of the next request."""
     shop = site.authority(RULES)

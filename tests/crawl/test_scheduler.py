@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
@@ -76,7 +75,6 @@ class OwnScheduler(Withholding, PlainScheduler):
 
 
 @pytest.mark.parametrize("scheduler", [PlainScheduler, OwnScheduler])
-@ensureDeferred
 async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: type[Any]) -> None:
     """It has neither ``open`` nor ``close``; many sites, paces and rules that come late."""
     shops = [site.authority(LATE) for _ in range(4)] + [site.authority(PACED.format(0.1))]
@@ -87,7 +85,6 @@ async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: ty
     assert min(gaps(shops[-1])) >= 0.1
 
 
-@ensureDeferred
 async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     """``RepScheduler`` and ``RepLastStep`` without the add-on; nothing is left to recommend.
 
@@ -107,7 +104,6 @@ async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand_with_last_step])
-@ensureDeferred
 async def test_the_queue_passes_over_crowded_slots_by_hand_as_well(
     site: Site, settings: Any
 ) -> None:
@@ -125,7 +121,6 @@ async def test_the_queue_passes_over_crowded_slots_by_hand_as_well(
     assert classes == [PatientPriorityQueue]
 
 
-@ensureDeferred
 async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
     """One line each; requests wait in the downloader, and its limits hold."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.05))
@@ -149,7 +144,6 @@ def test_what_withholds_is_not_wrapped_again() -> None:
     assert settings["SCHEDULER"] is RepScheduler
 
 
-@ensureDeferred
 async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
     """The middleware is not enabled: nothing is withheld."""
     shop = site.authority(LATE)
@@ -178,7 +172,6 @@ class DroppingExtension:
             raise IgnoreRequest
 
 
-@ensureDeferred
 async def test_a_request_that_is_dropped_on_its_way_back_holds_up_no_other(site: Site) -> None:
     """A handler of ``request_scheduled`` sees the first request of a site twice."""
     shop = site.authority(LATE)
@@ -197,7 +190,6 @@ class AnsweringMiddleware:
         return Response(request.url, request=request) if request.url.endswith("/a") else None
 
 
-@ensureDeferred
 async def test_a_first_request_that_never_reaches_the_gate_holds_up_no_other(site: Site) -> None:
     """The downloader no longer has it, so that another one asks for the rules."""
     shops = site.authorities(3, LATE)
@@ -228,7 +220,6 @@ class AgainSpider(RequestsSpider):
 
 
 @pytest.mark.parametrize("robots", [LATE, PACED.format(0.1)], ids=["late", "paced"])
-@ensureDeferred
 async def test_the_same_request_may_be_downloaded_or_yielded_again(site: Site, robots: Any) -> None:
     """A request object is what it was when it was handed out, and no longer."""
     shop = site.authority(robots)
@@ -255,7 +246,6 @@ class CopyingSpider(RequestsSpider):
                 yield self.request(url, meta=dict(listing.request.meta))
 
 
-@ensureDeferred
 async def test_a_copy_of_the_meta_of_a_direct_download_is_not_one(
     site: Site, tmp_path: Path
 ) -> None:
@@ -303,7 +293,6 @@ class LazySpider(ClosingSpider):
     first(1, [Hang(), PACED.format(30), Reply(200, PACED.format(30), delay=1.3)]),
     ids=["hangs", "paced", "paced late"],
 )
-@ensureDeferred
 async def test_a_start_of_a_million_urls_is_held_back(site: Site, robots: Any) -> None:
     """Memory is bounded while a site is not ready, although the downloader has room."""
     shop = site.authority(robots)
@@ -313,7 +302,6 @@ async def test_a_start_of_a_million_urls_is_held_back(site: Site, robots: Any) -
 
 
 @pytest.mark.parametrize("queue", ["PickleLifoDiskQueue", "PickleFifoDiskQueue"])
-@ensureDeferred
 async def test_start_requests_keep_their_order_through_a_stop(
     site: Site, tmp_path: Path, queue: str
 ) -> None:
@@ -335,7 +323,6 @@ async def test_start_requests_keep_their_order_through_a_stop(
     assert order == sorted(order, reverse="Lifo" in queue)
 
 
-@ensureDeferred
 async def test_a_base_that_takes_nothing_back_is_heard_of(site: Site) -> None:
     """At a stop: one line for each request, and the signal ``request_dropped``."""
     shop = site.authority(Hang())
@@ -367,7 +354,6 @@ class FailingScheduler(PlainScheduler):
         return super().next_request()
 
 
-@ensureDeferred
 async def test_a_base_that_fails_once_goes_on_withholding(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,7 +380,6 @@ async def test_a_base_that_fails_once_goes_on_withholding(
     assert not result.lines("withholding of requests failed")
 
 
-@ensureDeferred
 async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> None:
     """``engine.pause()`` while a robots.txt is on its way, and until it has come."""
     shop = site.authority(LATE)
@@ -415,7 +400,6 @@ async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> Non
     assert sorted(result.downloaded) == plans
 
 
-@ensureDeferred
 async def test_the_first_interval_counts_whatever_the_request_before_it_used(site: Site) -> None:
     """Another agent, another slot, or none that obeys: the host was asked all the same."""
     robots = "User-agent: *\nCrawl-delay: 0.6\n\nUser-agent: quickbot\nDisallow: /x\n"
@@ -436,7 +420,6 @@ async def test_the_first_interval_counts_whatever_the_request_before_it_used(sit
 
 
 @pytest.mark.parametrize("action", first(1, ["agent", "delay"]))
-@ensureDeferred
 async def test_an_override_for_paths_leaves_the_pace_of_the_other_pages(
     site: Site, action: str
 ) -> None:

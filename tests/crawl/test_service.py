@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.http import Response
 
@@ -31,7 +30,6 @@ def urls(plans: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-@ensureDeferred
 async def test_the_rules_of_the_page_govern_a_request_to_a_service(
     site: Site, settings: Any
 ) -> None:
@@ -65,7 +63,6 @@ class NamingMiddleware:
             request.meta["robotstxt_page"] = page
 
 
-@ensureDeferred
 async def test_a_page_that_is_named_in_front_of_the_gate_governs(site: Site) -> None:
     """Although the scheduler has looked at the request before, and the rules of both are known."""
     service, shop = site.authority(RULES), site.authority(RULES)
@@ -83,7 +80,6 @@ BAD = [
 ]
 
 
-@ensureDeferred
 async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
     """The request ends unreachable, by its URL; neither the service nor a page is asked.
 
@@ -107,7 +103,6 @@ async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
         assert problem.text.endswith(problem.data["detail"])
 
 
-@ensureDeferred
 async def test_a_page_is_read_as_the_url_of_a_request_is(site: Site) -> None:
     """Not yet encoded, with a fragment, in other spellings: as a request for the page is judged.
 
@@ -129,7 +124,6 @@ async def test_a_page_is_read_as_the_url_of_a_request_is(site: Site) -> None:
 
 
 @pytest.mark.parametrize("way", ["redirect", "meta refresh", "redirect and back"])
-@ensureDeferred
 async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
     site: Site, way: str
 ) -> None:
@@ -172,7 +166,6 @@ class MetaCopyingSpider(RequestsSpider):
             yield self.request(self.target, meta={**meta, **self.more})
 
 
-@ensureDeferred
 async def test_a_copied_meta_frees_no_page(site: Site) -> None:
     """It names the page of an earlier request, whose redirects it has, too."""
     service, shop = site.authority("", {"/x": html("done")}), site.authority(RULES)
@@ -194,7 +187,6 @@ async def test_a_copied_meta_frees_no_page(site: Site) -> None:
     assert closed.page_hits == []
 
 
-@ensureDeferred
 async def test_the_pace_of_the_page_is_kept_and_no_other_page_waits(site: Site) -> None:
     """One service for two sites: one asks for a pace, for which the other's pages do not wait."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.5\n")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 
 from tests.crawl.closing import ClosingSpider
@@ -72,7 +71,6 @@ async def stop_at(site: Site, seed: int, parked: int) -> Result:
 
 @waits
 @pytest.mark.timeout(400)
-@ensureDeferred
 async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
     """500 for silent sites, thirteen seeded points: every request ends, or is left as it was."""
     waiting, seconds = [], []
@@ -97,7 +95,6 @@ async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
 @pytest.mark.parametrize(
     ("seed", "requests"), [*((seed, 100) for seed in range(3)), (10, 500), (11, 500)]
 )
-@ensureDeferred
 async def test_what_a_stop_interrupts_is_made_by_a_later_run(
     site: Site, tmp_path: Path, seed: int, requests: int
 ) -> None:
@@ -121,7 +118,6 @@ async def test_what_a_stop_interrupts_is_made_by_a_later_run(
     assert asked == Counter(urls), "lost, or made twice"
 
 
-@ensureDeferred
 async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> None:
     """Method, body and headers of what a stop interrupts are kept.
 
@@ -143,7 +139,6 @@ async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> Non
     assert (moved.path, far.page_hits) == ("/a", [])
 
 
-@ensureDeferred
 async def test_the_spider_is_not_called_idle_while_requests_wait(site: Site) -> None:
     """`spider_idle` comes once, at the end; its handlers often make more requests.
 
@@ -175,7 +170,6 @@ async def hung_up(*authorities: Authority) -> None:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
     """All that waits stays with the scheduler.
 
@@ -199,7 +193,6 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_resumed_crawl_makes_what_a_stop_left(
     site: Site, tmp_path: Path, mode: str
 ) -> None:
@@ -221,7 +214,6 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     assert pages == {"/1": 4, "/2": 4}
 
 
-@ensureDeferred
 async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
     """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
     endless = site.authority(Endless(200, RULES))
@@ -233,7 +225,6 @@ async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
 # --- what goes back to the scheduler
 
 
-@ensureDeferred
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
     plans, settings = [site.authority(Hang()).url("/a")], obey(JOBDIR=str(tmp_path))
@@ -253,7 +244,6 @@ async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path
 LATE = Reply(200, RULES, delay=0.2)
 
 
-@ensureDeferred
 async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     """CLOSESPIDER_PAGECOUNT counts: a few pages more, not all that had waited."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.03))

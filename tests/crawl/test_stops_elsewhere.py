@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.closing import ClosingSpider, ItemSpider
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
@@ -36,7 +35,6 @@ TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []
     ],
     ids=lambda settings: next(iter(settings)),
 )
-@ensureDeferred
 async def test_closespider_settings_stop_a_crawl_that_waits(
     site: Site, settings: dict[str, Any]
 ) -> None:
@@ -64,7 +62,6 @@ RULES_OF_ITS_PAGE = {"200": Reply(200, RULES, delay=1), "RobotsUnreachable": Han
 @pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("ends", RULES_OF_ITS_PAGE)
 @pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
-@ensureDeferred
 async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
     site: Site, tmp_path: Path, mode: str, ends: str, job: bool
 ) -> None:
@@ -83,7 +80,6 @@ async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
 
 
 @pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])
-@ensureDeferred
 async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
     site: Site, tmp_path: Path, mode: str, job: bool
 ) -> None:
@@ -111,7 +107,6 @@ async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
     """The page that it holds goes on as well."""
     shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
@@ -124,7 +119,6 @@ async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: st
     assert min(gaps(slow)) >= 0.29
 
 
-@ensureDeferred
 async def test_explain_ends_with_the_crawl(site: Site) -> None:
     """Who asks about a URL gets an answer, and it is no permission."""
     dark = site.authority(Hang())
@@ -134,7 +128,6 @@ async def test_explain_ends_with_the_crawl(site: Site) -> None:
     assert [verdict.allowed for verdict in result.crawler.spider.answers] in ([False], [])
 
 
-@ensureDeferred
 async def test_a_background_refresh_does_not_hold_up_the_end(site: Site) -> None:
     """Nobody waits for it: the crawl is over when its pages are."""
     shop = site.authority([Reply(200, RULES, {"Cache-Control": "max-age=60"}), Hang()])

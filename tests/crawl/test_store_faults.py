@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
@@ -53,7 +52,6 @@ SOME = ("refuse", "hang", "garbage", "LOADING", "idle close", "another's entry")
     "fault",
     [*SOME, *first(0, [fault for fault in FAULTS if fault not in SOME])],
 )
-@ensureDeferred
 async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None:
     """Each request ends as it would with memory alone; one warning, and a stat."""
     plans, expected = plans_of(site)
@@ -69,7 +67,6 @@ async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None
 
 
 @pytest.mark.parametrize("is_full", [False, True], ids=["read-only directory", "full disk"])
-@ensureDeferred
 async def test_a_file_that_cannot_be_written_is_said_once(
     site: Site, tmp_path: Path, is_full: bool
 ) -> None:
@@ -102,7 +99,6 @@ class DeletingSpider(RequestsSpider):
             yield self.request(self.later)
 
 
-@ensureDeferred
 async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: Path) -> None:
     """The crawl completes, and says once that the file was made again."""
     file = str(tmp_path / "r.db")
@@ -116,7 +112,6 @@ async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: P
     assert len(result.lines("opened anew", "WARNING")) == 1
 
 
-@ensureDeferred
 async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     """One warning; and the new file serves the next crawl."""
     file = tmp_path / "r.db"
@@ -135,7 +130,6 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     assert fetches == 13
 
 
-@ensureDeferred
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:
@@ -207,7 +201,6 @@ class HangingStore(CustomStore):
         return Future()
 
 
-@ensureDeferred
 async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site) -> None:
     """Whatever it raises, the crawl goes on without it, and says so."""
     plans, expected = plans_of(site)
@@ -217,7 +210,6 @@ async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site) -> None
     assert result.stats["robotstxt/store/error"] >= 13  # for each site
 
 
-@ensureDeferred
 async def test_a_custom_store_that_hangs_changes_no_verdict(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 import redis
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
@@ -99,7 +98,6 @@ STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 @waits
 @pytest.mark.parametrize("make", STORES)
 @pytest.mark.parametrize("ends", [True, False])
-@ensureDeferred
 async def test_an_outage_is_one_line_and_its_end_another(
     site: Site,
     server: RedisServer,
@@ -162,7 +160,6 @@ def flap(server: RedisServer, seconds: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (down, 8.5), (flap, 5.5)])
-@ensureDeferred
 async def test_an_outage_is_over_when_it_is_over(
     site: Site,
     server: RedisServer,
@@ -197,7 +194,6 @@ async def test_an_outage_is_over_when_it_is_over(
         assert seconds - 1.0 < max(gaps(shops[0])) < seconds + 20.0
 
 
-@ensureDeferred
 async def test_a_redis_server_whose_memory_is_full_is_said_once(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +218,6 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
 
 
 @waits
-@ensureDeferred
 async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
     """A near one of another machine asks as soon as it may, too; each asks a moment later."""
     shop, interval = paced(site, 1.0), 1.0
@@ -339,7 +334,6 @@ class PartlyDeadStore(CustomStore):
 
 
 @pytest.mark.slow
-@ensureDeferred
 async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_that_is_down(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,7 +376,6 @@ class ReturningStore(CustomStore):
 
 
 @pytest.mark.parametrize("fails", ["for all hosts", "for one host"])
-@ensureDeferred
 async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     site: Site, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:

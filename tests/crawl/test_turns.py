@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.stores import Store
 from scrapy_rep.stores.redis import RedisStore
@@ -54,7 +53,6 @@ def sharing(tmp_path: Path, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_turn_of_another_worker_is_waited_for(
     site: Site, store: Store, tmp_path: Path, mode: str
 ) -> None:
@@ -88,7 +86,6 @@ async def test_a_turn_of_another_worker_is_waited_for(
 
 
 @pytest.mark.slow
-@ensureDeferred
 async def test_a_turn_is_held_for_as_long_as_a_request_takes(
     site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +112,6 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
     assert turn_of(store, 1.0, 0.3, shop.host).wait <= 0.3
 
 
-@ensureDeferred
 async def test_pages_from_the_http_cache_use_up_no_turn(
     site: Site, store: Store, tmp_path: Path
 ) -> None:
@@ -129,7 +125,6 @@ async def test_pages_from_the_http_cache_use_up_no_turn(
     assert turn_of(store, 1.0, 0.1, shop.host).token
 
 
-@ensureDeferred
 async def test_a_request_that_does_not_obey_holds_up_the_other_workers(
     site: Site, store: Store, tmp_path: Path
 ) -> None:
@@ -142,7 +137,6 @@ async def test_a_request_that_does_not_obey_holds_up_the_other_workers(
     assert turn.wait > 1.5 - (time.monotonic() - begun)
 
 
-@ensureDeferred
 async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
     site: Site, store: Store, tmp_path: Path
 ) -> None:
@@ -155,7 +149,6 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
     store.end_turn(shop.host, token or "", 0.3)
 
 
-@ensureDeferred
 async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path: Path) -> None:
     """It is for one crawl at a time; how that keeps its pace from run to run is another matter."""
     shop = paced(site, 0.1)
@@ -167,7 +160,6 @@ async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path:
     store.close()
 
 
-@ensureDeferred
 async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) -> None:
     """It has only get and put; the pace is kept all the same, by each worker."""
     CustomStore.entries.clear()
@@ -195,7 +187,6 @@ class StepsSpider(RequestsSpider):
 
 
 @pytest.mark.slow
-@ensureDeferred
 async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,7 +224,6 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))]
 )
-@ensureDeferred
 async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
     site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
@@ -55,7 +54,6 @@ def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
 
 
 @waits
-@ensureDeferred
 async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
     shops = site.authorities(20, Reply(200, RULES, delay=0.5), Reply(200, "page", delay=0.02))
@@ -68,7 +66,6 @@ async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10
 
 
-@ensureDeferred
 async def test_requests_that_waited_go_before_those_that_come_after_the_rules(site: Site) -> None:
     """Only the first one of the site missed its rules; the later ones did not wait at all."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.01))
@@ -91,7 +88,6 @@ async def test_requests_that_waited_go_before_those_that_come_after_the_rules(si
 @pytest.mark.skipif(
     scrapy.version_info < (2, 15), reason="the engine of Scrapy 2.14 schedules it too late"
 )
-@ensureDeferred
 async def test_the_most_urgent_goes_first(site: Site) -> None:
     """A request of high priority overtakes those that have waited for the rules."""
     shop = site.authority(LATE)
@@ -110,7 +106,6 @@ async def test_the_most_urgent_goes_first(site: Site) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 16])
-@ensureDeferred
 async def test_the_engine_is_told_when_there_is_a_place(
     site: Site, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
@@ -136,7 +131,6 @@ async def test_the_engine_is_told_when_there_is_a_place(
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "each time"])
 @pytest.mark.parametrize("where", ["push", "first", "remove_first"])
-@ensureDeferred
 async def test_a_fault_of_what_withholds_loses_no_request(
     site: Site, monkeypatch: pytest.MonkeyPatch, where: str, lasting: bool
 ) -> None:
@@ -160,7 +154,6 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     assert result.gate.cache_info()["waiting"] == 0
 
 
-@ensureDeferred
 async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
     """The base gets what was withheld even if the engine has not asked since the fault."""
     put: list[Request] = []
@@ -183,7 +176,6 @@ async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
     assert sorted(result.downloaded) == sorted([*urls, other.url("/first")])
 
 
-@ensureDeferred
 async def test_urgent_requests_are_not_all_withheld_at_once(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +196,6 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
 # --- sites that are silent, and others
 
 
-@ensureDeferred
 async def test_more_than_may_be_withheld_wait_without_being_lost(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +212,6 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
 
 
-@ensureDeferred
 async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> None:
     """Scrapy's queue passes over the slot then, also while those that have waited go."""
     shop = site.authority(LATE)
@@ -232,7 +222,6 @@ async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> 
     assert result.stats["robotstxt/waiting/max"] <= 100 + 1
 
 
-@ensureDeferred
 async def test_the_delay_between_pages_is_kept(site: Site) -> None:
     """The robots.txt has a slot of its own, the pages keep theirs."""
     shop = site.authority(RULES)
@@ -243,7 +232,6 @@ async def test_the_delay_between_pages_is_kept(site: Site) -> None:
 
 @waits
 @pytest.mark.parametrize(("mode", "waiting"), [("asyncio", 256), *((mode, 64) for mode in MODES)])
-@ensureDeferred
 async def test_silent_authorities_do_not_stall_the_others(
     site: Site, mode: str, waiting: int
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -44,7 +43,6 @@ async def visit(shop: Authority, settings: Any) -> Result:
     ],
     ids=["add-on", "by hand", "both"],
 )
-@ensureDeferred
 async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
     """One line in ADDONS switches ROBOTSTXT_OBEY on and replaces the built-in, without a word.
 
@@ -61,7 +59,6 @@ async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
         assert result.lines("", "WARNING") == []
 
 
-@ensureDeferred
 async def test_the_matcher_serves_the_built_in(site: Site) -> None:
     """ROBOTSTXT_PARSER: Scrapy fetches, the matcher here judges (`foo` does not name `foobot`)."""
     shop = site.authority("User-agent: foo\nDisallow: /open\n\nUser-agent: *\nDisallow: /private\n")
@@ -103,7 +100,6 @@ BY_HAND = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}
     ],
     ids=["disabled", "moved", "subclass by its path", "subclass", "by hand"],
 )
-@ensureDeferred
 async def test_a_built_in_that_is_elsewhere_is_warned_of(
     site: Site, settings: dict[str, Any], others: list[str], named: str
 ) -> None:
@@ -118,7 +114,6 @@ async def test_a_built_in_that_is_elsewhere_is_warned_of(
 
 
 @pytest.mark.parametrize("by", ["project", "spider", "cmdline", "default"])
-@ensureDeferred
 async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
     """ROBOTSTXT_OBEY = False of project, spider or command line is stronger than the add-on.
 
@@ -137,7 +132,6 @@ async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
 
 
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")
-@ensureDeferred
 async def test_listeners_get_a_parser_of_each_robots_txt(site: Site) -> None:
     """`signals.robots_parsed` comes once per file, before the first verdict."""
     shop = site.authority(RULES + "Crawl-delay: 0.01\nSitemap: http://a.example/map.xml\n")
