@@ -12,6 +12,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.core.engine import ExecutionEngine
 
 from tests.crawl.clock import Ahead, take_over
+from tests.crawl.harness import EACH_MODE
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
 from tests.rows import first
 from tests.stores.servers import RedisServer
@@ -36,6 +37,13 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
     gc.freeze()
     yield
     gc.collect()
+
+
+@pytest.fixture(params=EACH_MODE)
+def mode(request: pytest.FixtureRequest) -> str:
+    """The reactor of a crawl, or none: by default asyncio's."""
+    mode: str = request.param
+    return mode
 
 
 @pytest.fixture(params=first(1, OURS))

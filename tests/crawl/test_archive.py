@@ -25,7 +25,7 @@ from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_under, gate_with
+from tests.crawl.harness import ROOT, crawl, crawl_under, gate_with
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.spiders import OneByOneSpider
 from tests.records.archives import Read, archives, records
@@ -84,7 +84,6 @@ def _time(date: str) -> float:
     return datetime.fromisoformat(date.replace("Z", "+00:00")).timestamp()
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: str) -> None:
     """Whatever is in them, and however they are framed; an encoded one stays encoded."""
     sent: dict[Authority, bytes] = {}

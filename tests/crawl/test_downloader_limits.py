@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -39,7 +39,6 @@ async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -
 @waits
 @pytest.mark.parametrize("settings", [by_hand, by_hand_with_last_step])
 @pytest.mark.parametrize("places", [1, 2])
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
     site: Site, mode: str, places: int, settings: Any
 ) -> None:
@@ -141,7 +140,6 @@ class OneAtATimeDownloader(SlotlessDownloader):
         return len(self.active) >= 1
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("where", ["page", "after"])
 @pytest.mark.parametrize(
     "downloader",

@@ -14,7 +14,7 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.closing import ItemSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -99,7 +99,6 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     """Whatever the failure: one warning per authority, no traceback, however many requests."""
     robots = [Reply(503), Reply(429), Reset(), Hang()]
@@ -251,7 +250,6 @@ async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
     assert warned(result) == [f"No request was allowed: {len(urls)} forbidden"]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: str) -> None:
     """It is dead, for http and for https through a tunnel, or it is silent.
 

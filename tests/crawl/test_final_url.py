@@ -17,7 +17,7 @@ import pytest
 from tests.commands.running import robots
 from tests.crawl.closing import FetchingSpider
 from tests.crawl.faults import crawled, modules, some, struck
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import crawl, crawl_under
 from tests.crawl.pacing import SLOTLESS
 from tests.crawl.plugin import NOTHING, RULES, obey, override
 from tests.crawl.test_decision_log import decisions
@@ -42,7 +42,6 @@ def leading_to(site: Site, *targets: str, robots: str = RULES) -> list[str]:
     return [shop.url(path) for path in pages]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, mode: str) -> None:
     """By the rules of its own site, before a callback sees it; what they allow comes as ever."""
     far, dark = site.authority(RULES), site.authority(Reply(503))
@@ -224,7 +223,6 @@ async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site) -> None:
     assert result.problem(url).data["cause"] == "crawl closing"
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     site: Site, tmp_path: Path, mode: str
 ) -> None:

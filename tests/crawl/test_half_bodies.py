@@ -18,7 +18,7 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.pacing import SLOTLESS
 from tests.crawl.plugin import obey
 from tests.proxy import Proxy
@@ -144,7 +144,6 @@ def in_transfer_codings() -> Iterator[Reply]:
     yield Raw(body=head("", "Transfer-Encoding: deflate", length) + body)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
     """One body of each coding, whole and without its last octet.
 

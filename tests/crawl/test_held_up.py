@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import scrapy
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.middlewares import HoldingMiddleware, inner
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, obey
@@ -24,7 +24,6 @@ UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
 
 
 @pytest.mark.parametrize("concurrent", first(1, [UNLIMITED, 1, 16]))
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     site: Site, mode: str, concurrent: int
 ) -> None:
@@ -51,7 +50,6 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     assert min(gaps(slow)) >= 0.15
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
     """Fetches end while pages are under way: CONCURRENT_REQUESTS holds at the server."""
     shops = site.authorities(4, RULES, Reply(200, "a page", delay=0.03))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -32,7 +32,6 @@ async def test_a_page_may_hold_the_only_place_meanwhile(site: Site) -> None:
     assert [hit.path for hit in token.page_hits] == ["/token"]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> None:
     """Where a request goes on at once when it is let go, the queue behind it is kept."""
     shop = site.authority(LATE)

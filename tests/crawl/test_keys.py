@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from scrapy.settings import default_settings as defaults
 
-from tests.crawl.harness import EACH_MODE, crawl_under, visit
+from tests.crawl.harness import crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.proxy import Proxy
 from tests.replies import Reply, html, redirect
@@ -44,7 +43,6 @@ AUTHORITIES = {
 """Authorities, and how they may be written."""
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_each_authority_has_rules_of_its_own_however_it_is_written(
     site: Site, mode: str
 ) -> None:
@@ -66,7 +64,6 @@ async def test_each_authority_has_rules_of_its_own_however_it_is_written(
     assert proxy.strays == []
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     """The brackets stay in the URL of the robots.txt, and a longer spelling is the same host."""
     six = site.authority(RULES, host="::1")

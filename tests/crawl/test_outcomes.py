@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import call_later
 
-from tests.crawl.harness import EACH_MODE, crawl_in_child, crawl_under, visit
+from tests.crawl.harness import crawl_in_child, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.replies import (
     Bomb,
@@ -162,7 +162,6 @@ CASES |= {
 
 
 @pytest.mark.parametrize(("cases", "patience"), [(CASES, 60.0), (SILENT, 1.0)])
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_each_answer_has_its_outcome(
     site: Site, mode: str, cases: dict[str, tuple[Maker, tuple[str, str]]], patience: float
 ) -> None:
@@ -199,7 +198,6 @@ async def test_access_denied_is_what_the_setting_says(site: Site) -> None:
 # --- what else may happen to a fetch
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str) -> None:
     """A label of 70 letters fails before any look-up; TLS with a server that speaks none fails.
 
@@ -298,7 +296,6 @@ class BlockingExtension:
         call_later(0.2, time.sleep, 1.2)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())

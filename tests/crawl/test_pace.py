@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import OneByOneSpider
@@ -60,7 +60,6 @@ async def at_their_pace(site: Site, mode: str) -> dict[float, list[Authority]]:
     return shops
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_request_rates_and_groups(site: Site, mode: str) -> None:
     """Request-rate is kept; the group of the agent decides, not that of *."""
     await at_their_pace(site, mode)
@@ -128,7 +127,6 @@ def one_slot(site: Site) -> tuple[list[Any], Callable[[], None]]:
     return [{"url": url, "meta": {"download_slot": "shared"}} for url in urls], check
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_host_keeps_its_pace_however_its_requests_come(site: Site, mode: str) -> None:
     """In one crawl.
 
@@ -240,7 +238,6 @@ def hurried(**more: Any) -> dict[str, Any]:
     return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **more)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
     """Neither does concurrency; and the delay of one authority does not slow another."""
     shop, other = site.authority(SLOW), site.authority(RULES)

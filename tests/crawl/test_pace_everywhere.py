@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -100,7 +100,6 @@ class InlineSpider(RequestsSpider):
         self._note(response.meta, status=response.status, final=response.url)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("most", first(1, [1, 16]))
 async def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
     """One place, one site that asks for a pace: each page and each inner page comes in its turn."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.harness import EACH_MODE, crawl_in_child, visit
+from tests.crawl.harness import crawl_in_child, visit
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.result import Result
 from tests.proxy import Proxy
@@ -71,7 +71,6 @@ PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 def test_the_answer_of_a_private_address_does_not_count(
     world: World, site: Site, mode: str
 ) -> None:
@@ -113,7 +112,6 @@ def test_the_answer_of_a_private_address_does_not_count(
     assert result.stats["fake/lookups/mine.example"] == 1
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_resolver_that_hangs_is_left_alone(world: World, mode: str) -> None:
     """The site is unreachable when the time of the fetch is over."""
     world.names["nowhere.example"] = []

@@ -13,7 +13,7 @@ from scrapy.settings import default_settings
 from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_in_child, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
@@ -33,7 +33,6 @@ PRIVATE_HEADERS = {
 DEFAULT_HEADERS = {"Cookie": "sid=1", "Authorization": "Bearer t0ken", "Referer": "http://r/"}
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: str) -> None:
     """Not the headers, the cookies, the method or the body, on the first hop or the second.
 

@@ -13,7 +13,7 @@ import pytest
 from scrapy import Request
 
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
@@ -169,7 +169,6 @@ async def hung_up(*authorities: Authority) -> None:
     raise AssertionError(f"still open: {open_ones}")
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
     """All that waits stays with the scheduler.
 
@@ -192,7 +191,6 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
     assert [len(authority.hits) for authority in silent[:4]] == [1, 1, 1, 2]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_resumed_crawl_makes_what_a_stop_left(
     site: Site, tmp_path: Path, mode: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import scrapy
 
 from tests.crawl.closing import ClosingSpider, ItemSpider
-from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
+from tests.crawl.harness import MODES, crawl, crawl_under
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import RULES
@@ -59,7 +59,6 @@ PATIENT = busy(REP_TIMEOUT=1.2, REP_RETRY_DELAYS=[])
 RULES_OF_ITS_PAGE = {"200": Reply(200, RULES, delay=1), "RobotsUnreachable": Hang()}
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("ends", RULES_OF_ITS_PAGE)
 @pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
 async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
@@ -106,7 +105,6 @@ async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
     assert min(gaps(slow)) >= 0.29
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
     """The page that it holds goes on as well."""
     shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")

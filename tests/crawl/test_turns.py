@@ -15,7 +15,7 @@ from scrapy_rep.stores import Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import crawled, modules, struck
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import crawl, crawl_under
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
@@ -52,7 +52,6 @@ def sharing(tmp_path: Path, **settings: Any) -> dict[str, Any]:
     return obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", **settings)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 async def test_a_turn_of_another_worker_is_waited_for(
     site: Site, store: Store, tmp_path: Path, mode: str
 ) -> None:
