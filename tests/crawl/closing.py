@@ -47,15 +47,13 @@ class ClosingSpider(RequestsSpider):
     @property
     def gate(self) -> RepDownloaderMiddleware:
         """The middleware of this crawl."""
-        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        assert gate is not None
+        gate: Any = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
         return gate
 
     @property
     def waiting(self) -> int:
         """How many requests wait; Scrapy's own middleware does not tell."""
-        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return gate.cache_info()["waiting"] if gate else 0
+        return self.gate.cache_info()["waiting"] if self.gate else 0
 
     def opened(self) -> None:
         """The stop is arranged."""
@@ -100,7 +98,6 @@ class FetchingSpider(ClosingSpider):
     async def page(self, response: Response) -> None:  # type: ignore[override]
         """The inner fetch, and how it ended."""
         self._note(response.meta, status=response.status, final=response.url)
-        assert self.crawler.engine is not None
         try:
             inner = await self.crawler.engine.download_async(Request(self.inner))
             outcome = str(inner.status)

@@ -15,30 +15,27 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from tests.crawl.component import Component
+
 Known = Callable[[str], "list[str] | None"]
 
 
-class FakeNetwork:
+class FakeNetwork(Component):
     """A Scrapy extension. Each look-up of a name counts in the stat `fake/lookups/NAME`."""
 
     def __init__(self, crawler: Any) -> None:
+        super().__init__(crawler)
         self._names = {name: list(said) for name, said in crawler.settings["FAKE_NAMES"].items()}
         self._silent = crawler.settings.getfloat("FAKE_SILENT")
-        self._stats = crawler.stats
         _answer_names(self._addresses)
         _lead_connections(crawler.settings.getdict("FAKE_ROUTES"))
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> FakeNetwork:
-        """Scrapy's way to make one."""
-        return cls(crawler)
 
     def _addresses(self, name: str) -> list[str] | None:
         """What a name resolves to; `None` if it is not one of this network's."""
         said = self._names.get(name)
         if said is None:
             return None
-        self._stats.inc_value(f"fake/lookups/{name}")
+        self.crawler.stats.inc_value(f"fake/lookups/{name}")
         if said and isinstance(said[0], list):
             said = said.pop(0) if len(said) > 1 else said[0]
         if not said:

@@ -75,6 +75,9 @@ SLOTLESS = {
 }
 """The settings of a project with such a downloader."""
 
+HURRIED = {"CONCURRENT_REQUESTS": 32, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+"""Much more concurrency than a robots.txt with a delay agrees to."""
+
 _SAMPLE = 0.05
 
 

@@ -12,6 +12,13 @@ OWN = "tests.crawl.plugin.OwnRobotsTxtMiddleware"
 
 RULES = "User-agent: *\nDisallow: /private\n"
 NOTHING = "User-agent: *\nDisallow: /\n"
+OPEN = "User-agent: *\nDisallow:\n"
+
+SKIPPING = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
+"""The settings of a project that asks for no page whose site says no to training."""
+
+DEMANDING = {**SKIPPING, "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+"""Nor for one whose site wants to be asked too seldom."""
 
 
 def obey(**settings: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class RequestsSpider(Spider):
     """
 
     name = "requests"
+    crawler: Any
 
     def __init__(
         self,
@@ -114,8 +115,6 @@ class QueuedSpider(RequestsSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """All the requests at once, to an engine that is paused until it has them."""
-        assert self.crawler.engine is not None
-        assert self.crawler.stats is not None
         self.sent: list[int] = []
         self.crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
         self.crawler.engine.pause()
@@ -129,5 +128,4 @@ class QueuedSpider(RequestsSpider):
 
     def closed(self, reason: str) -> None:
         """The crawl is over."""
-        assert self.crawler.stats is not None
         self.crawler.stats.set_value("sent", self.sent)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ import scrapy
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
-from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl, gate_with
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey, override
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import gate_with, visit
+from tests.crawl.plugin import NOTHING, RULES, SKIPPING, by_hand, override
+from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Site
@@ -51,9 +53,11 @@ def decisions(log: Path) -> list[dict[str, Any]]:
     return rest
 
 
-def recorded(log: Path, **more: Any) -> dict[str, Any]:
-    """The settings of a crawl that records."""
-    return obey(REP_DECISION_LOG=str(log), ROBOTSTXT_USER_AGENT="mybot", **more)
+async def record(log: Path, plans: Iterable[Any], *how: Any, **named: Any) -> Result:
+    """A crawl that records."""
+    return await visit(
+        plans, *how, REP_DECISION_LOG=str(log), ROBOTSTXT_USER_AGENT="mybot", **named
+    )
 
 
 async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
@@ -63,7 +67,7 @@ async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     open_shop, shop = site.authorities(2, RULES)
     urls = [open_shop.url("/a"), open_shop.url("/b")]
     urls += [shop.url("/private/1"), shop.url("/private/2")]
-    (await crawl(settings=recorded(log), plans=urls)).check()
+    await record(log, urls)
     found = decisions(log)
     (allowed,) = [line["url"] for line in found if line["allowed"]]
     assert allowed in urls[:2]
@@ -86,8 +90,7 @@ async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> N
     shops = site.authorities(3, text)
     paths = ["/a", "/x", "/x/y/z", "/b.gif", "/b.gif?c", "/%7E"]
     urls = [shop.url(path) for shop in shops for path in paths]
-    settings = recorded(log, REP_DECISIONS="all")
-    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
+    result = await record(log, urls, OneByOneSpider, REP_DECISIONS="all")
     assert result.stats["robotstxt/cache/hit"] == len(urls) - len(shops)
     found = {line["url"]: line for line in decisions(log)}
     assert [*found] == urls
@@ -103,8 +106,8 @@ async def test_a_request_for_unknown_rules_is_recorded_on_request(site: Site, lo
     """It is allowed by definition (RFC 9309 section 2.2.2), so its line rests on nothing."""
     shop = site.authority(RULES)
     for which, path in (("refused", "/robots.txt"), ("all", "/robots.txt#part")):
-        more = {"REP_DECISIONS": which, "REP_DECISION_LOG_REQUIRED": True}
-        (await crawl(settings=recorded(log, **more), plans=[shop.url(path)])).check()
+        url = shop.url(path)
+        await record(log, [url], REP_DECISIONS=which, REP_DECISION_LOG_REQUIRED=True)
     _, run, line = lines(log)
     assert run["type"] == "run"
     assert (line["allowed"], line["reason"]) == (True, "robots.txt itself")
@@ -119,8 +122,7 @@ async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
     rules, gone = site.authority(RULES), site.authority(Reply(404))
     denied, down = site.authority(Reply(403)), site.authority(Reply(503))
     urls = [one.url("/a") for one in (rules, gone, denied, down)]
-    settings = recorded(log, REP_ACCESS_DENIED="disallow")
-    (await crawl(settings=settings, plans=urls)).check()
+    await record(log, urls, REP_ACCESS_DENIED="disallow")
     found = {line["url"]: line for line in decisions(log)}
     outcomes = [found[url]["outcome"] for url in urls]
     assert outcomes == ["rules", "unavailable", "denied", "unreachable"]
@@ -137,8 +139,7 @@ async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) 
     entry = override(shop.url("/"), "allow", paths=["/a"])
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [shop.url("/a/1"), shop.url("/a/2"), shop.url("/b")]
-    settings = recorded(log, REP_OVERRIDES=[entry])
-    (await crawl(settings=settings, plans=[*urls, free])).check()
+    await record(log, [*urls, free], REP_OVERRIDES=[entry])
     found = {line["url"]: line for line in decisions(log)}
     for url in urls[:2]:
         assert found[url]["allowed"]
@@ -153,12 +154,11 @@ async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) 
 async def test_preferences_are_recorded(site: Site, log: Path) -> None:
     """What the site says of a page that was requested, and what refused one."""
     shop = site.authority("User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n")
-    (await crawl(settings=recorded(log), plans=[shop.url("/a")])).check()
+    await record(log, [shop.url("/a")])
     [line] = decisions(log)
     assert line["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
     log.unlink()  # noqa: ASYNC240
-    skip = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    (await crawl(settings=recorded(log, **skip), plans=[shop.url("/a")])).check()
+    await record(log, [shop.url("/a")], **SKIPPING)
     [line] = decisions(log)
     assert (line["allowed"], line["preferences"]) == (False, {"train-ai": "disallowed"})
 
@@ -169,7 +169,7 @@ async def test_the_delay_that_a_site_asks_for_is_recorded(site: Site, log: Path)
     shop, plain = site.authority(text), site.authority(RULES)
     other = {"url": plain.url("/a"), "meta": {"robotstxt_user_agent": "other"}}
     urls = [shop.url("/a"), shop.url("/x"), other]
-    (await crawl(settings=recorded(log, REP_DECISIONS="all"), plans=urls)).check()
+    await record(log, urls, REP_DECISIONS="all")
     found = {line["url"]: line["delay"] for line in decisions(log)}
     assert found == {shop.url("/a"): 0.25, shop.url("/x"): None, plain.url("/a"): None}
 
@@ -177,9 +177,8 @@ async def test_the_delay_that_a_site_asks_for_is_recorded(site: Site, log: Path)
 async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) -> None:
     """Profile, policy, limits, agent, versions; two runs share a file, and differ in their name."""
     shop = site.authority(RULES)
-    settings = recorded(log, REP_PROFILE="google", REP_MAX_TTL=3_600)
     for _ in range(2):
-        (await crawl(settings=settings, plans=[shop.url("/private")])).check()
+        await record(log, [shop.url("/private")], REP_PROFILE="google", REP_MAX_TTL=3_600)
     first, _, second, _ = lines(log)
     chosen = first["settings"]
     assert (first["type"], chosen["profile"], first["agent"]) == ("run", "google", ["mybot"])
@@ -197,7 +196,7 @@ async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
     shown = {"full": rf"{page}\?token=s3cret", "path": page, "hash": r"sha256:[0-9a-f]{64}"}
     for mode, pattern in shown.items():
         log = tmp_path / mode
-        (await crawl(settings=recorded(log, REP_LOG_URLS=mode), plans=[url])).check()
+        await record(log, [url], REP_LOG_URLS=mode)
         [line] = decisions(log)
         assert re.fullmatch(pattern, line["url"])
         written = log.read_text()
@@ -217,9 +216,10 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     shop = site.authority(RULES)
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [*(shop.url(f"/{number}") for number in range(5)), free]
-    settings = recorded(FULL, REP_DECISIONS=which, REP_DECISION_LOG_REQUIRED=required)
-    result = (await crawl(settings=settings, plans=urls)).check(["Writing the decision log failed"])
-    (error,) = result.lines("Writing the decision log failed", "ERROR")
+    settings = {"REP_DECISIONS": which, "REP_DECISION_LOG_REQUIRED": required}
+    failed = "Writing the decision log failed"
+    result = await record(FULL, urls, **settings, expected=[failed])
+    (error,) = result.lines(failed, "ERROR")
     assert "No space left" in error
     if not required:
         assert len(result.downloaded) == 6
@@ -241,8 +241,7 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
 
     shop = site.authority(RULES, pages=page)
     urls = [shop.url(f"/page{number}") for number in range(10)]
-    settings = recorded(log, REP_DECISIONS="all", REP_DECISION_LOG_REQUIRED=True)
-    result = (await crawl(settings=settings, plans=urls)).check()
+    result = await record(log, urls, REP_DECISIONS="all", REP_DECISION_LOG_REQUIRED=True)
     assert len(result.downloaded) == 10
     assert seen == [True] * 10
 
@@ -274,32 +273,23 @@ def test_what_cannot_be_written_ends_the_crawl(
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_each_state_of_a_site_is_recorded(
-    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_state_of_a_site_is_recorded(site: Site, log: Path, clock: Ahead) -> None:
     """Rules, the same in the last tenth of their life, the last good copy, too old a copy."""
-    clock = take_over(monkeypatch)
     shop = site.authority([RULES, Reply(503)])
-    times = [0, 0.95, 2.0, 5.0]
-
-    def tick(ended: int) -> None:
-        clock.seconds = times[min(ended, len(times) - 1)] * 86_400
-
-    settings = recorded(log, REP_STALE_IF_UNREACHABLE=3 * 86_400)
-    plans = [shop.url("/private")] * len(times)
-    result = await crawl(OneByOneSpider, settings, plans=plans, tick=tick)
-    result.check(["is unreachable"])
+    tick = clock.through([0, 0.95 * DAY, 2 * DAY, 5 * DAY])
+    plans = [shop.url("/private")] * 4
+    await record(log, plans, OneByOneSpider, tick=tick, REP_STALE_IF_UNREACHABLE=3 * DAY)
     found = decisions(log)
     assert [line["outcome"] for line in found] == ["rules", "rules", "stale", "unreachable"]
     digest = f"sha256:{hashlib.sha256(RULES.encode()).hexdigest()}"
     assert [line["digest"] for line in found] == [digest] * 3 + [None]
     assert [line["status"] for line in found] == [200] * 3 + [None]
     assert [line["cause"] for line in found] == [None, None, "status 503", "status 503"]
-    assert found[1]["age"] == pytest.approx(0.95 * 86_400, abs=60)
+    assert found[1]["age"] == pytest.approx(0.95 * DAY, abs=60)
 
 
 async def test_a_fault_before_the_last_step_is_recorded_once(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without ``RepLastStep``, where the middleware takes the turn itself."""
 
@@ -307,9 +297,8 @@ async def test_a_fault_before_the_last_step_is_recorded_once(
         raise ArithmeticError("injected")
 
     monkeypatch.setattr("scrapy_rep.waiting.turns.Turns.arrive", fail)
-    shop, log = site.authority(RULES), tmp_path / "decisions.jsonl"
-    result = await crawl(settings=by_hand(REP_DECISION_LOG=str(log)), plans=[shop.url("/a")])
-    result.check(["The check of a request failed", "RepLastStep"])
+    shop, failed = site.authority(RULES), ["The check of a request failed", "RepLastStep"]
+    result = await record(log, [shop.url("/a")], by=by_hand, expected=failed)
     assert result.unreachable == [shop.url("/a")]
     assert [line["allowed"] for line in decisions(log)].count(False) == 1
     assert shop.page_hits == []

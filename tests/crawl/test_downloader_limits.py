@@ -10,9 +10,11 @@ from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import crawl, crawl_under, visit
+from tests.crawl.component import Component
+from tests.crawl.harness import visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -30,7 +32,7 @@ async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -
     paced = site.authorities(6, RULES + "Crawl-delay: 0.2\n", Reply(200, "page", delay=0.3))
     plain = site.authorities(10, RULES, Reply(200, "page", delay=0.3))
     plans = [shop.url(f"/{n}") for n in range(4) for shop in (*paced, *plain)]
-    result = (await crawl(settings=by_hand(CONCURRENT_REQUESTS=4), plans=plans)).check()
+    result = await visit(plans, by=by_hand, CONCURRENT_REQUESTS=4)
     assert sorted(result.downloaded) == sorted(plans)
     assert result.stats["robotstxt/allowed"] == len(plans)  # each is counted once
     assert at_once(*paced, *plain) <= 4
@@ -46,8 +48,7 @@ async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
     paced = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     slow = site.authority(RULES, Reply(200, "page", delay=1))
     plans = [*(paced.url(f"/{n}") for n in range(24)), *(slow.url(f"/{n}") for n in range(4))]
-    made = settings(CONCURRENT_REQUESTS=places)
-    (await crawl_under(mode, settings=made, plans=plans)).check()
+    await visit(plans, by=settings, mode=mode, CONCURRENT_REQUESTS=places)
     assert taken((paced, slow)) < 24 * 0.1 + 4 * 1 + 3
 
 
@@ -59,8 +60,7 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     paced = site.authority("User-agent: *\nCrawl-delay: 0.2\n", Reply(200, "page", delay=0.1))
     plain = site.authority(RULES, Reply(200, "page", delay=0.1))
     plans = [paced.url("/page1"), paced.url("/page2"), *(plain.url(f"/{n}") for n in range(12))]
-    made = inner(settings, 500, CONCURRENT_REQUESTS=1)
-    result = (await crawl(settings=made, plans=plans)).check()
+    result = await visit(plans, by=inner(settings, 500), CONCURRENT_REQUESTS=1)
     assert sorted(result.downloaded) == sorted(plans)
     hits = [hit for shop in (paced, plain) for hit in shop.page_hits if "inner" not in hit.path]
     hits.sort(key=lambda hit: hit.received)
@@ -82,17 +82,13 @@ async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
     assert at_once(named) <= 4
 
 
-class WaitsForTheNext:
+class WaitsForTheNext(Component):
     """A middleware that holds the first response until a second request was sent."""
 
     def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         self.sent = 0
         crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> WaitsForTheNext:
-        """Build it."""
-        return cls(crawler)
 
     def _reached(self, request: Request) -> None:
         self.sent += "number" in request.meta
@@ -111,8 +107,8 @@ async def test_a_response_that_a_middleware_holds_keeps_no_page_from_being_sent(
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 1_000)
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(3)]
-    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, DOWNLOADER_MIDDLEWARES={WaitsForTheNext: 500})
-    result = (await crawl(settings=settings, plans=plans)).check()
+    settings = {"DOWNLOADER_MIDDLEWARES": {WaitsForTheNext: 500}}
+    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1, **settings)
     assert sorted(result.downloaded) == plans
 
 
@@ -150,10 +146,9 @@ async def test_a_downloader_without_slots_locks_nothing_up(
 ) -> None:
     """A request may wait for another one of its host, before its download or after it."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    path = f"{downloader.__module__}.{downloader.__name__}"
-    settings = inner(obey, 950, **{**SLOTLESS, "DOWNLOADER": path})
+    settings = {**SLOTLESS, "DOWNLOADER": global_object_name(downloader)}
     plans = [slow.url(f"/{where}{number}") for number in range(3)]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    result = await visit(plans, by=inner(obey, 950), mode=mode, **settings)
     assert len(result.downloaded) == 3
     assert len(slow.page_hits) == 6
     assert min(gaps(slow)) >= 0.1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.closing import ItemSpider
-from tests.crawl.harness import crawl, crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.harness import crawl, visit
+from tests.crawl.plugin import DEMANDING, NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
@@ -31,7 +32,6 @@ User-agent: mybot
 Allow: /
 Disallow: /private  # why not
 """
-BUILT_IN = {"ROBOTSTXT_OBEY": True}
 USE = "User-agent: *\nContent-Usage: train-ai=n\n"
 
 
@@ -43,7 +43,7 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     shop = site.authority(GROUPS)
     url, other = shop.url("/private/page"), shop.url("/private/2")
     plans = [url, other, shop.url("/star")]
-    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=plans)).check()
+    result = await visit(plans, ROBOTSTXT_USER_AGENT="mybot")
     assert result.forbidden == [url, other]
     problem = result.problem(url)
     error = problem.exception
@@ -104,8 +104,7 @@ async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     robots = [Reply(503), Reply(429), Reset(), Hang()]
     dark = [*(site.authority(answer) for answer in robots), site.refusing()]
     urls = [authority.url(f"/{number}") for authority in dark for number in range(5)]
-    settings = obey(REP_TIMEOUT=1)
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
+    result = await visit(urls, mode=mode, REP_TIMEOUT=1)
     assert result.unreachable == urls
     for authority in dark:
         name = authority.url("")
@@ -162,14 +161,14 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     assert not any(host in key for key in result.stats for host in hosts)
 
 
-async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tuple[object, ...]:
+async def gathered(site: Site, files: Path, by: Callable[..., Any]) -> tuple[object, ...]:
     """What a FilesPipeline brings, and says, of two files of which one is forbidden."""
     shop = site.authority(RULES, {"/file": "a file", "/page": "a page"})
     wanted = [shop.url("/file"), shop.url("/private/file")]
     pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
-    settings = {**settings, "ITEM_PIPELINES": pipelines, "FILES_STORE": str(files)}
-    result = await crawl(ItemSpider, settings, plans=[shop.url("/page")], files=wanted)
-    result.check(expected=["FileException"])
+    how: dict[str, Any] = {"by": by, "files": wanted, "expected": ["FileException"]}
+    how |= {"ITEM_PIPELINES": pipelines, "FILES_STORE": str(files)}
+    result = await visit([shop.url("/page")], ItemSpider, **how)
     assert [hit.path for hit in shop.page_hits] == ["/page", "/file"]
     assert result.stats["robotstxt/forbidden"] == 1
     item = result.crawler.spider.item
@@ -181,9 +180,9 @@ async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
     site: Site, tmp_path: Path
 ) -> None:
     """The forbidden file is left out, and the pipeline logs what it logs of Scrapy's refusal."""
-    ours = await gathered(site, tmp_path / "ours", obey())
+    ours = await gathered(site, tmp_path / "ours", obey)
     assert ours[0] == [True]
-    assert ours == await gathered(site, tmp_path / "theirs", BUILT_IN)
+    assert ours == await gathered(site, tmp_path / "theirs", partial(dict, ROBOTSTXT_OBEY=True))
 
 
 @pytest.fixture
@@ -217,6 +216,11 @@ def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(site: Site, pro
 # --- what is blamed
 
 
+def warned(result: Result) -> list[str]:
+    """What was said at the end."""
+    return result.lines("No request was allowed", "WARNING")
+
+
 BLAMED: list[tuple[Any, str]] = [
     (NOTHING, "robots.txt: Disallow: /, line 2, group *"),
     (Reply(403), "robots.txt: access denied (403)"),
@@ -229,13 +233,7 @@ BLAMED: list[tuple[Any, str]] = [
 async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
     """The exception, its copy, the log and `explain` agree."""
     urls = [site.authority(rules).url("/x") for rules, _ in BLAMED]
-    settings = obey(
-        REP_ACCESS_DENIED="disallow",
-        REP_OVER_MAX_CRAWL_DELAY="forbid",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["train-ai"],
-    )
-    result = (await crawl(settings=settings, plans=urls)).check()
+    result = await visit(urls, **DEMANDING, REP_ACCESS_DENIED="disallow")
     assert result.forbidden == urls
     for url, (_, begins) in zip(urls, BLAMED, strict=True):
         problem = result.problem(url)
@@ -269,7 +267,7 @@ async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: s
         there = proxy.authority(f"http://shop{len(causes)}.example", answer)
         causes.append((there.url("/x"), proxy.url, cause))
     plans = [{"url": url, "meta": {"proxy": way}} for url, way, _ in causes]
-    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=1), plans=plans)).check()
+    result = await visit(plans, mode=mode, REP_TIMEOUT=1)
     assert result.unreachable == [url for url, _, _ in causes]
     for url, _, cause in causes:
         problem = result.problem(url)
@@ -283,26 +281,21 @@ async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: s
 # --- a crawl to which nothing was allowed
 
 
-def warned(result: Result) -> list[str]:
-    """What was said at the end."""
-    return result.lines("No request was allowed", "WARNING")
-
-
-@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, settings: Any) -> None:
+@pytest.mark.parametrize("by", [obey, by_hand], ids=["add-on", "by hand"])
+async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, by: Any) -> None:
     """The requests are counted by what they ended in.
 
     Nothing is said of an empty crawl, and where one request passed.
     """
     shop, dark, gone = site.authority(NOTHING), site.authority(Reply(503)), site.refusing()
     urls = [*(shop.url(f"/{n}") for n in range(3)), dark.url("/a"), gone.url("/a")]
-    result = (await crawl(settings=settings(), plans=urls)).check()
+    result = await visit(urls, by=by)
     assert warned(result) == ["No request was allowed: 3 forbidden, 2 with robots.txt unreachable"]
     free = site.authority()
     bypassing = {"url": shop.url("/private"), "meta": {"dont_obey_robotstxt": True}}
     passing = [[*urls[:2], plan] for plan in (free.url("/a"), bypassing, free.url("/robots.txt"))]
     for plans in ([], *passing):
-        result = (await crawl(settings=settings(), plans=plans)).check()
+        result = await visit(plans, by=by)
         assert len(result.forbidden) == len(plans[:2])
         assert warned(result) == []
 

@@ -106,9 +106,8 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
 
     gc.collect()
     before = sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects())
-    settings = obey(REP_MEMORY_LIMIT=MIB, CONCURRENT_REQUESTS=2)
     plans = [shop.url("/open") for shop in shops]
-    result = (await crawl(settings=settings, plans=plans, prepare=prepare)).check()
+    result = await visit(plans, prepare=prepare, REP_MEMORY_LIMIT=MIB, CONCURRENT_REQUESTS=2)
     assert len(result.downloaded) == 16
     assert result.stats["robotstxt/waiting/max"] > 8
     assert {len(shop.robots_hits) for shop in shops} == {1}

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from tests.commands.running import robots
-from tests.crawl.closing import FetchingSpider
+from tests.crawl.closing import ClosingSpider, FetchingSpider
 from tests.crawl.faults import crawled, modules, some, struck
-from tests.crawl.harness import crawl, crawl_under
+from tests.crawl.harness import crawl_under, visit
 from tests.crawl.pacing import SLOTLESS
-from tests.crawl.plugin import NOTHING, RULES, obey, override
+from tests.crawl.plugin import DEMANDING, NOTHING, RULES, obey, override
+from tests.crawl.result import Result
 from tests.crawl.test_decision_log import decisions
 from tests.crawl.test_preferences import UseSpider
 from tests.records.archives import archives
@@ -30,9 +31,9 @@ BROWSER = {"DOWNLOAD_HANDLERS": {"http": "tests.crawl.handlers.FollowingHandler"
 SERVICE = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.RenamingMiddleware": 500}}
 
 
-def browse(**settings: Any) -> dict[str, Any]:
-    """The settings of a project whose download handler follows redirects by itself."""
-    return obey(**BROWSER, **settings)
+async def browse(plans: list[Any], *how: Any, **named: Any) -> Result:
+    """A crawl whose download handler follows redirects by itself."""
+    return await visit(plans, *how, **BROWSER, **named)
 
 
 def leading_to(site: Site, *targets: str, robots: str = RULES) -> list[str]:
@@ -54,7 +55,7 @@ async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, m
         dark.url("/x"): "unreachable",
     }
     urls = leading_to(site, *targets)
-    result = (await crawl_under(mode, settings=browse(), plans=urls)).check()
+    result = await browse(urls, mode=mode)
     assert result.kinds == [*targets.values()]
     assert len(far.robots_hits) == 2  # one of them is the page of a request
     problem = result.problem(urls[2])
@@ -83,7 +84,7 @@ async def test_what_is_no_other_page_is_not_judged_again(site: Site) -> None:
     page = {"url": shop.url("/open"), "dont_filter": True}
     plans: list[Any] = [page, shop.url("/open#b")]
     plans += [{**page, "meta": {"final_url": final}} for final in finals]
-    result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
+    result = await visit(plans, **SERVICE)
     assert result.kinds == ["downloaded"] * (len(plans) - 1) + ["unreachable"]
     [problem] = [ending.problem for ending in result.endings if ending.problem]
     assert problem.data["cause"] == "malformed url"
@@ -102,7 +103,7 @@ async def test_the_meta_of_the_request_counts_for_the_final_url(site: Site) -> N
         {"url": f"{to_far}?", "meta": {"robotstxt_user_agent": "newsbot"}, "dont_filter": True},
         {"url": to_closed, "meta": {"dont_obey_robotstxt": True}},
     ]
-    result = (await crawl(settings=browse(), plans=plans)).check()
+    result = await browse(plans)
     assert result.kinds == ["downloaded", "forbidden", "downloaded"]
     assert closed.robots_hits == []
 
@@ -122,7 +123,7 @@ async def test_a_service_answers_for_the_page_at_its_own_urls(site: Site) -> Non
         {"url": service.url(f"/{n}"), "meta": {"robotstxt_page": page, "final_url": final}}
         for n, final in enumerate(finals)
     ]
-    result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
+    result = await visit(plans, **SERVICE)
     assert [result.kind(plan["url"]) for plan in plans] == [*finals.values()]
     assert result.stats["robotstxt/final_url/judged"] == 3
     assert service.robots_hits == []
@@ -137,13 +138,8 @@ async def test_nothing_but_rules_and_overrides_counts_for_a_final_url(site: Site
     far, closed, open_one = (site.authority(robots) for robots in (text, NOTHING, text))
     targets = (far.url("/open"), closed.url("/x"), far.url("/private"), open_one.url("/x"))
     urls = leading_to(site, *targets)
-    settings = browse(
-        REP_OVERRIDES=[override(closed.url(), "allow"), override(open_one.url(), "forbid")],
-        REP_OVER_MAX_CRAWL_DELAY="forbid",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["train-ai"],
-    )
-    result = (await crawl(settings=settings, plans=urls)).check()
+    overrides = [override(closed.url(), "allow"), override(open_one.url(), "forbid")]
+    result = await browse(urls, REP_OVERRIDES=overrides, **DEMANDING)
     assert (result.downloaded, result.forbidden) == (urls[:2], urls[2:])
     assert result.stats["robotstxt/override/used"] == 2
     others = ("crawl_delay/hosts", "preferences/skipped", "override/unused")
@@ -158,7 +154,7 @@ async def test_the_use_of_a_page_is_what_its_own_site_says(site: Site) -> None:
     to_silent = leading_to(site, silent.url("/a"), robots=says_no)
     dropping = {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["train-ai"]}
     for urls, settings, answer in ((to_far, dropping, "disallowed"), (to_silent, {}, None)):
-        result = (await crawl(UseSpider, browse(**settings), plans=urls)).check()
+        result = await browse(urls, UseSpider, **settings)
         counted = result.stats.get("robotstxt/preferences/train-ai/disallowed")
         assert counted == (1 if answer else None)
         assert result.stats.get("robotstxt/preferences/dropped") == counted
@@ -186,10 +182,9 @@ async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
     far = site.authority(After(200, RULES, condition=lambda: len(shop.page_hits) == 7))
     shop.pages = {"/to": redirect(far.url("/private"))}
     urls = [shop.url(path) for path in ("/first", "/to", *(f"/{n}" for n in range(5)))]
-    settings = browse(CONCURRENT_REQUESTS=1, REP_TIMEOUT=20)
     later = [{"url": url, "priority": -number} for number, url in enumerate(urls[1:])]
-    onward = {"/first": later}
-    result = (await crawl(settings=settings, plans=urls[:1], onward=onward, timeout=60)).check()
+    how = {"onward": {"/first": later}, "timeout": 60}
+    result = await browse(urls[:1], **how, CONCURRENT_REQUESTS=1, REP_TIMEOUT=20)
     assert (result.forbidden, result.downloaded) == (urls[1:2], urls[:1] + urls[2:])
     assert result.crawler.engine.downloader.total_concurrency == 1
 
@@ -202,24 +197,19 @@ async def test_many_responses_that_wait_for_one_site_share_a_fetch(
     far = site.authority(Reply(200, RULES, delay=0.2))
     targets = [far.url(f"/{'private' if n % 2 else 'open'}/{n}") for n in range(40)]
     urls = leading_to(site, *targets)
-    result = (await crawl(settings=browse(**downloader), plans=urls)).check()
+    result = await browse(urls, **downloader)
     assert (result.downloaded, result.forbidden) == (urls[::2], urls[1::2])
     assert len(far.robots_hits) == 1
 
 
-STOPPED = {
-    "spider": "tests.crawl.closing.ClosingSpider",
-    "after": "robotstxt/final_url/judged",
-    "close_after": 0.3,
-}
+STOPPED = {"after": "robotstxt/final_url/judged", "close_after": 0.3, "timeout": 40}
 
 
 async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site) -> None:
     """Its rules are not known, so that it ends unreachable."""
     [url] = leading_to(site, site.authority(Hang()).url("/open"))
-    settings = browse(REP_TIMEOUT=60)
-    result = await crawl_under("asyncio", settings=settings, plans=[url], timeout=40, **STOPPED)
-    assert result.check().unreachable == [url]
+    result = await browse([url], ClosingSpider, **STOPPED, REP_TIMEOUT=60)
+    assert result.unreachable == [url]
     assert result.problem(url).data["cause"] == "crawl closing"
 
 
@@ -229,9 +219,8 @@ async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     """With JOBDIR: the next run makes it once more, and judges its response."""
     far = site.authority(Hang())
     urls = leading_to(site, far.url("/open"), far.url("/private"))
-    settings = browse(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
-    first = await crawl_under(mode, settings=settings, plans=urls, timeout=40, **STOPPED)
-    first.check_log()
+    settings = obey(**BROWSER, REP_TIMEOUT=60, JOBDIR=str(tmp_path))
+    first = (await crawl_under(mode, ClosingSpider, settings, plans=urls, **STOPPED)).check_log()
     far.robots = RULES
     second = (await crawl_under(mode, settings=settings, plans=urls, timeout=40)).check_log()
     ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
@@ -242,17 +231,16 @@ async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
     """`engine.download_async` raises what an errback would get."""
     far = site.authority(RULES)
     urls = leading_to(site, "/open", far.url("/private"))
-    result = await crawl(FetchingSpider, browse(), plans=urls[:1], inner=urls[1])
-    assert result.check().stats["inner"] == "RobotsForbidden"
+    result = await browse(urls[:1], FetchingSpider, inner=urls[1])
+    assert result.stats["inner"] == "RobotsForbidden"
 
 
 async def test_a_cached_response_is_judged_each_time(site: Site, tmp_path: Path) -> None:
     """HTTPCACHE keeps what was refused; it is refused again, without a download."""
     far = site.authority(RULES)
     urls = leading_to(site, far.url("/open"), far.url("/private"))
-    settings = browse(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
     for hits in (2, 2):
-        result = (await crawl(settings=settings, plans=urls)).check()
+        result = await browse(urls, HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
         assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
         assert len(far.page_hits) == hits
 
@@ -263,16 +251,13 @@ async def test_decisions_on_final_urls_are_recorded(site: Site, tmp_path: Path, 
     text = f"{RULES}Crawl-delay: 3000\nContent-Usage: train-ai=n\n"
     far, dark = site.authority(text), site.authority(Reply(503))
     urls = leading_to(site, far.url("/open"), far.url("/private?a#b"), dark.url("/x"))
-    settings = browse(
-        REP_DECISION_LOG=str(tmp_path / "log"),
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
-        REP_DECISIONS=which,
-        REP_DECISION_LOG_REQUIRED=True,
-        REP_OVER_MAX_CRAWL_DELAY="forbid",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["train-ai"],
-    )
-    (await crawl(settings=settings, plans=urls)).check()
+    records = {
+        "REP_DECISION_LOG": str(tmp_path / "log"),
+        "REP_WARC": str(tmp_path / "robots.warc.gz"),
+        "REP_DECISIONS": which,
+        "REP_DECISION_LOG_REQUIRED": True,
+    }
+    await browse(urls, **records, **DEMANDING)
     found = [line for line in decisions(tmp_path / "log") if line["requested"] is not None]
     said = {line["requested"]: (line["url"], line["allowed"], line["outcome"]) for line in found}
     expected = {
@@ -296,8 +281,7 @@ async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_s
     [url] = leading_to(site, site.authority(NOTHING).url("/x?secret"))
     for how, start in (("path", url), ("hash", "sha256:")):
         log = tmp_path / how
-        settings = browse(REP_DECISION_LOG=str(log), REP_LOG_URLS=how)
-        (await crawl(settings=settings, plans=[f"{url}?secret"])).check()
+        await browse([f"{url}?secret"], REP_DECISION_LOG=str(log), REP_LOG_URLS=how)
         assert "secret" not in log.read_text()
         (line,) = [line for line in decisions(log) if line["requested"] is not None]
         assert line["requested"].startswith(start)
@@ -322,7 +306,8 @@ async def test_a_fault_anywhere_lets_no_forbidden_page_through(
     far, dark = site.authority(RULES), site.authority(Reply(503))
     allowed = {far.url("/open"), far.url("/open/2")}
     urls = leading_to(site, *allowed, far.url("/private"), dark.url("/x"), robots="")
-    settings = browse(REP_DECISION_LOG=str(tmp_path / "log"), REP_DECISIONS="all")
+    records = {"REP_DECISION_LOG": str(tmp_path / "log"), "REP_DECISIONS": "all"}
+    settings = obey(**BROWSER, **records)
 
     async def visit() -> str:
         endings = getattr(await crawled(settings, plans=urls), "endings", ())

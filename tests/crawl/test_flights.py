@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.crawl.clock import Ahead
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import OneByOneSpider as OneByOneSpider
 from tests.crawl.spiders import TickingSpider
@@ -40,7 +40,7 @@ async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
     shops = site.authorities(10, Reply(200, RULES, delay=0.05))
     paths = [f"{place}{number}" for number in range(5) for place in ("/open", "/private")]
     urls = [shop.url(path) for path in paths for shop in shops]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=total), plans=urls)).check()
+    result = await visit(urls, CONCURRENT_REQUESTS=total)
     assert len(result.downloaded) == len(result.forbidden) == 50
     assert [len(shop.robots_hits) for shop in shops] == [1] * 10
 

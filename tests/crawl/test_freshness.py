@@ -54,7 +54,7 @@ async def fetches_after(
             clock.seconds = visits[ended][0]
 
     plans = [shop.url("/open") for _, shop in visits]
-    (await crawl(OneByOneSpider, obey(), plans=plans, tick=tick)).check()
+    await visit(plans, OneByOneSpider, tick=tick)
     return found
 
 
@@ -152,7 +152,7 @@ async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
         clock.seconds = 1.1 * DAY
 
     plans = [shop.url("/open")] * 2
-    result = (await crawl(OneByOneSpider, obey(), plans=plans, tick=tick)).check()
+    result = await visit(plans, OneByOneSpider, tick=tick)
     assert result.kinds == ["downloaded", "forbidden"]
 
 

@@ -18,7 +18,7 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import crawl, crawl_under, visit
+from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import SLOTLESS
 from tests.crawl.plugin import obey
 from tests.proxy import Proxy
@@ -160,7 +160,7 @@ async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: st
     length = f"Content-Length: {size}"
     either = Raw(body=head("", "Transfer-Encoding: identity", length) + TEXT)
     plans = [site.authority(reply).url("/private") for reply in [*whole, *half, either]]
-    result = (await crawl_under(mode, settings=obey(), plans=plans)).check()
+    result = await visit(plans, mode=mode)
     *kinds, last = result.kinds
     assert kinds == ["forbidden"] * len(whole) + ["unreachable"] * len(half)
     assert last != "downloaded"

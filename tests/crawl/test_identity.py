@@ -104,8 +104,7 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
         {"url": shop.url(f"/{n}"), "meta": {"robotstxt_user_agent": value}}
         for n, value in enumerate(values)
     ]
-    result = await crawl(settings=obey(), plans=plans)
-    result.check(expected=["robotstxt_user_agent"])
+    result = await visit(plans, expected=["robotstxt_user_agent"])
     assert result.downloaded == []
     assert shop.page_hits == []
 
@@ -150,10 +149,9 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     shop = site.authority("".join(f"{group}\nDisallow: /\n\n" for group in groups))
     meta = {"robotstxt_user_agent": name} if place == "meta" else {}
     keys = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
-    settings = obey(**({keys[place]: name} if place in keys else {}))
     arguments = {"robotstxt_user_agent": name} if place == "spider" else {}
     plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
-    result = (await crawl(settings=settings, plans=plans, **arguments)).check()
+    result = await visit(plans, **arguments, **{keys[place]: name} if place in keys else {})
     is_shop = begins.lower().startswith("shop") or place == "meta"
     assert len(result.forbidden) == (2 if is_shop else 0)
     if begins:

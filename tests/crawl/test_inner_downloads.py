@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.harness import MODES, crawl_in_child, visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
@@ -27,7 +27,7 @@ async def test_a_page_may_hold_the_only_place_meanwhile(site: Site) -> None:
     """The inner page is of another site, whose rules are awaited, too: no deadlock."""
     token, shop = site.authority(LATE), site.authority(RULES)
     plans = [shop.url(f"/page?{token.url('/token')}")]
-    result = (await crawl(settings=inner(obey, 950, CONCURRENT_REQUESTS=1), plans=plans)).check()
+    result = await visit(plans, by=inner(obey, 950), CONCURRENT_REQUESTS=1)
     assert result.downloaded == plans
     assert [hit.path for hit in token.page_hits] == ["/token"]
 
@@ -36,8 +36,8 @@ async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> 
     """Where a request goes on at once when it is let go, the queue behind it is kept."""
     shop = site.authority(LATE)
     plans = [shop.url(f"/page{n}") for n in range(20)]
-    settings = inner(obey, 950, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = await visit(plans, by=inner(obey, 950), mode=mode, **settings)
     assert sorted(result.downloaded) == sorted(plans)
     assert len(shop.page_hits) == 40
 
@@ -58,7 +58,7 @@ def test_those_of_many_sites_take_no_longer_than_with_robots_off(
     path, order = HOW[how]
     plans = [shop.url(path) for shop in shops]
     started = time.monotonic()
-    settings = inner(obey, order, CONCURRENT_REQUESTS=8)
+    settings = inner(obey, order)(CONCURRENT_REQUESTS=8)
     result = crawl_in_child(settings=settings, mode=mode, plans=plans).check()
     assert result.downloaded == plans
     assert sum(hit.path == "/inner" for shop in shops for hit in shop.hits) == 60
@@ -77,7 +77,7 @@ async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
     shops = site.authorities(30, RULES)
     path, order = HOW[how]
     plans = [shop.url(path) for shop in (slow, *shops)]
-    result = (await crawl(settings=inner(obey, order), plans=plans)).check()
+    result = await visit(plans, by=inner(obey, order))
     assert result.downloaded == plans
     begun = min(hit.received for hit in slow.page_hits)
     late = [hit for shop in shops for hit in shop.page_hits if hit.received > begun + 5]
@@ -93,8 +93,7 @@ async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
     shop = site.authority("User-agent: *\nCrawl-delay: 0.2\n")
     path, order = HOW[how]
     plans = [shop.url(f"{path}/{number}") for number in range(3)]
-    made = inner(settings, order, CONCURRENT_REQUESTS=1)
-    result = (await crawl(settings=made, plans=plans)).check()
+    result = await visit(plans, by=inner(settings, order), CONCURRENT_REQUESTS=1)
     assert result.downloaded == plans
     hits = sorted(shop.page_hits, key=lambda hit: hit.received)
     # The first page of a site passes the middlewares before the gate twice; by hand, all pages may.
@@ -115,8 +114,7 @@ async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place
     """
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     plans = [shop.url(f"/page/{number}") for number in range(5)]
-    settings = inner(by_hand_with_last_step, 950, CONCURRENT_REQUESTS=1)
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, by=inner(by_hand_with_last_step, 950), CONCURRENT_REQUESTS=1)
     assert sorted(result.downloaded) == plans
     assert len(shop.page_hits) == 10
 
@@ -131,8 +129,7 @@ async def test_without_the_scheduler_those_of_a_paced_host_go_on(
     shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
     path, order = HOW[how]
     plans = [shop.url(f"{path}/{number}") for number in range(20)]
-    made = inner(settings, order, CONCURRENT_REQUESTS=2)
-    result = (await crawl(settings=made, plans=plans)).check()
+    result = await visit(plans, by=inner(settings, order), CONCURRENT_REQUESTS=2)
     assert sorted(result.downloaded) == sorted(plans)
     assert taken([shop]) < 10
 
@@ -143,7 +140,7 @@ async def test_those_of_forbidden_pages_are_refused(site: Site, settings: Any) -
     for path, order in HOW.values():
         shop = site.authority("User-agent: *\nDisallow: /inner\nDisallow: /*/private\n")
         plans = [shop.url(path), shop.url(f"{path}/private")]
-        result = (await crawl(settings=inner(settings, order), plans=plans)).check()
+        result = await visit(plans, by=inner(settings, order))
         assert sorted(result.forbidden) == sorted(plans)
         assert not any("inner" in hit.path or "private" in hit.path for hit in shop.hits)
 
@@ -156,6 +153,6 @@ async def test_a_host_that_begins_to_ask_for_a_pace_waits_for_no_page_that_waits
         shop = site.authority(RULES)
         slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n", host=shop.host)
         plans = [{"url": shop.url(f"/page?{slow.url('/inner')}"), "meta": meta}]
-        result = (await crawl(settings=inner(by_hand, 950), plans=plans)).check()
+        result = await visit(plans, by=inner(by_hand, 950))
         assert len(result.downloaded) == 1
         assert [hit.path for hit in slow.page_hits] == ["/inner"]

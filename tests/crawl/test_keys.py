@@ -7,8 +7,8 @@ from typing import Any
 
 from scrapy.settings import default_settings as defaults
 
-from tests.crawl.harness import crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.harness import visit
+from tests.crawl.plugin import NOTHING, RULES
 from tests.proxy import Proxy
 from tests.replies import Reply, html, redirect
 from tests.site import Site
@@ -57,7 +57,7 @@ async def test_each_authority_has_rules_of_its_own_however_it_is_written(
         for n, start in enumerate(spellings):
             urls += [f"{start}/{page}?{n}" for page in range(len(AUTHORITIES))]
             closed.append(f"{start}/{number}?{n}")
-    result = (await crawl_under(mode, settings=obey(), plans=through(proxy, urls))).check()
+    result = await visit(through(proxy, urls), mode=mode)
     assert result.forbidden == closed
     assert len(result.downloaded) == len(urls) - len(closed)
     assert [len(authority.robots_hits) for authority in there] == [1] * len(there)
@@ -69,7 +69,7 @@ async def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     six = site.authority(RULES, host="::1")
     long = six.url("/private?long").replace("[::1]", "[0:0:0:0:0:0:0:1]")
     urls = [six.url("/open"), six.url("/private"), long]
-    result = (await crawl_under(mode, settings=obey(**SIX), plans=urls)).check()
+    result = await visit(urls, mode=mode, **SIX)
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
     assert [hit.header("Host") for hit in six.robots_hits] == [f"[::1]:{six.port}"]
 

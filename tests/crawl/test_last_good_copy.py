@@ -15,8 +15,8 @@ from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.codec import encode_stored
 from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl, visit
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.harness import visit
+from tests.crawl.plugin import RULES
 from tests.crawl.sharing import (
     CustomStore,
     OctetsStore,
@@ -41,7 +41,7 @@ async def judges_by_the_copy(shop: Authority, uri: str, **settings: Any) -> None
     """A crawl of a site follows the rules, although robots.txt cannot be fetched."""
     plans = [shop.url("/open"), shop.url("/private")]
     chosen = {"REP_STORE": uri, "REP_RETRY_DELAYS": [], **settings}
-    result = (await crawl(settings=obey(**chosen), plans=plans)).check()
+    result = await visit(plans, **chosen)
     assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
 
 
@@ -60,7 +60,7 @@ async def test_a_wrong_clock_costs_no_copy(
     for _ in range(2):
         with monkeypatch.context() as patch:
             shift(patch, take_over(patch), wrong)
-            result = (await crawl(settings=obey(REP_STORE=shared.uri), plans=plans)).check()
+            result = await visit(plans, REP_STORE=shared.uri)
         assert abs(wrong) > DAY or result.forbidden == plans[1:2]
     kept = shared.kept(shop)
     assert kept

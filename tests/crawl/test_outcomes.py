@@ -6,7 +6,6 @@ import gzip
 import time
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from scrapy import Request, signals
@@ -15,6 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import call_later
 
+from tests.crawl.component import Component
 from tests.crawl.harness import crawl_in_child, crawl_under, visit
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.replies import (
@@ -219,32 +219,28 @@ async def test_a_second_attempt_may_bring_the_rules(site: Site) -> None:
     assert (len(shaky.robots_hits), len(gone.robots_hits)) == (3, 2)
 
 
-class Meddler:
+class Meddler(Component):
     """A downloader middleware of a project, which treats each request alike."""
 
-    def __init__(self, crawler: Any) -> None:
-        self.deed = crawler.settings["DEED"]
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Meddler:
-        """Scrapy's way to make one."""
-        return cls(crawler)
+    def deed_to(self, request: Request) -> str | None:
+        """What is done to a request for a robots.txt."""
+        is_robots = request.url.endswith("/robots.txt")
+        return self.crawler.settings["DEED"] if is_robots else None
 
     def process_request(self, request: Request) -> Response | None:
         """Drops the robots.txt, breaks, or answers itself."""
-        if not request.url.endswith("/robots.txt"):
-            return None
-        if self.deed == "drop":
-            raise IgnoreRequest("by a component")
-        if self.deed == "break":
-            raise ZeroDivisionError("in a component")
-        if self.deed == "answer":
-            return TextResponse(request.url, body=NOTHING.encode())
+        match self.deed_to(request):
+            case "drop":
+                raise IgnoreRequest("by a component")
+            case "break":
+                raise ZeroDivisionError("in a component")
+            case "answer":
+                return TextResponse(request.url, body=NOTHING.encode())
         return None
 
     def process_response(self, request: Request, response: Response) -> Response | Request:
         """Turns the response into a request for something else."""
-        if self.deed == "turn" and request.url.endswith("/robots.txt"):
+        if self.deed_to(request) == "turn":
             return request.replace(url=request.url.replace("robots.txt", "rules"))
         return response
 
@@ -281,15 +277,12 @@ async def test_the_rules_are_for_every_method(site: Site) -> None:
 # --- a loop that stands still
 
 
-class BlockingExtension:
+class BlockingExtension(Component):
     """Holds the loop up for 3 s while the first robots.txt is fetched."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> BlockingExtension:
-        """The extension, which has begun to listen."""
-        extension = cls()
-        crawler.signals.connect(extension.block, signals.engine_started)
-        return extension
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self.block, signals.engine_started)
 
     def block(self) -> None:
         """Nothing goes on for a while."""

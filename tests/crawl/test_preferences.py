@@ -122,7 +122,7 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
     urls = [managed.url("/x"), by_path.url("/text"), free.url("/"), by_path.url("/art/1")]
     rendered = {"url": free.url("/render"), "meta": {"robotstxt_page": by_path.url("/art/2")}}
     use = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    result = (await crawl(OneByOneSpider, settings(**use), plans=[*urls, rendered])).check()
+    result = await visit([*urls, rendered], OneByOneSpider, by=settings, **use)
     assert result.downloaded == urls[1:3]
     assert result.forbidden == [urls[0], urls[3], free.url("/render")]
     assert result.stats["robotstxt/cache/hit"] == 2

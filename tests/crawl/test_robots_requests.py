@@ -13,8 +13,8 @@ from scrapy.settings import default_settings
 from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
-from tests.crawl.harness import crawl, crawl_in_child, crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.harness import crawl, crawl_in_child, visit
+from tests.crawl.plugin import DEMANDING, NOTHING, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
 from tests.proxy import Proxy
@@ -47,8 +47,7 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
         "method": "POST",
         "body": "of the page",
     }
-    settings = obey(DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS)
-    result = (await crawl_under(mode, settings=settings, plans=[plan])).check()
+    result = await visit([plan], mode=mode, DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS)
     assert result.downloaded == [first.url("/open?q")]
     for hit in [*first.robots_hits, *second.robots_hits]:
         assert (hit.method, hit.target) == ("GET", "/robots.txt")
@@ -68,7 +67,7 @@ async def test_cookies_stay_on_their_side(site: Site) -> None:
     shop = site.authority(robots, {"/login": login})
     plan = {"url": shop.url("/login"), "meta": {"dont_obey_robotstxt": True}}
     onward = {"/login": ["/one"], "/one": ["/two"]}
-    result = (await crawl(settings=obey(), plans=[plan], onward=onward)).check()
+    result = await visit([plan], onward=onward)
     assert len(result.downloaded) == 3
     assert [hit.header("Cookie") for hit in shop.robots_hits] == [None]
     assert [hit.header("Cookie") for hit in shop.page_hits] == [None, "session=1", "session=1"]
@@ -201,15 +200,9 @@ async def test_a_request_for_the_rules_is_allowed_once_they_are_known(site: Site
         "Allow: /\n\nUser-agent: buyer\nDisallow: /",
     ]
     shops = [site.authority(f"User-agent: *\n{lines}\n") for lines in refusing]
-    settings = obey(
-        ROBOTSTXT_USER_AGENT="seller",
-        REP_OVER_MAX_CRAWL_DELAY="forbid",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["train-ai"],
-        REP_PURPOSE_TOKENS={"train-ai": ["buyer"]},
-    )
+    names = {"ROBOTSTXT_USER_AGENT": "seller", "REP_PURPOSE_TOKENS": {"train-ai": ["buyer"]}}
     urls = [shop.url(path) for path in ("/a", "/robots.txt") for shop in shops]
-    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
+    result = await visit(urls, OneByOneSpider, **DEMANDING, **names)
     assert [ending.url for ending in result.endings] == urls
     assert (result.forbidden, result.downloaded) == (urls[:4], urls[4:])
 

@@ -22,6 +22,7 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
+from tests.crawl.component import Component
 from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey, override
@@ -92,9 +93,8 @@ async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     """
     shops = [site.authority(LATE), *site.authorities(2, PACED.format(0.05))]
     shops.append(site.authority(Reply(200, PACED.format(0.05), delay=0.1)))
-    settings = by_hand_with_last_step(SCHEDULER="scrapy_rep.RepScheduler")
     plans = [shop.url(path) for path in ("/a", "/b", "/private", "/c") for shop in shops]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, by=by_hand_with_last_step, SCHEDULER="scrapy_rep.RepScheduler")
     assert not result.lines("RepLastStep is not in|Set SCHEDULER")
     assert result.stats["robotstxt/allowed"] == len(result.downloaded) == 12
     assert result.stats["robotstxt/forbidden"] == len(result.forbidden) == 4
@@ -125,7 +125,7 @@ async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
     """One line each; requests wait in the downloader, and its limits hold."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.05))
     plans = [shop.url(f"/{n}") for n in range(30)]
-    result = (await crawl(settings=by_hand(CONCURRENT_REQUESTS=4), plans=plans)).check()
+    result = await visit(plans, by=by_hand, CONCURRENT_REQUESTS=4)
     assert sorted(result.downloaded) == sorted(plans)
     assert len(result.lines("RepLastStep is not in", "WARNING")) == 1
     assert len(result.lines("Set SCHEDULER to", "INFO")) == 1
@@ -153,21 +153,18 @@ async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
     assert not any(name.startswith("robotstxt") for name in result.stats)
 
 
-class DroppingExtension:
+class DroppingExtension(Component):
     """Counts ``request_scheduled``, and drops a URL when it comes the second time."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> DroppingExtension:
-        """Build it."""
-        extension = cls()
-        extension.count, extension.stats = Counter[str](), crawler.stats
-        crawler.signals.connect(extension.scheduled, signal=signals.request_scheduled)
-        return extension
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.count = Counter[str]()
+        crawler.signals.connect(self.scheduled, signal=signals.request_scheduled)
 
     def scheduled(self, request: Request) -> None:
         """A request is about to be enqueued."""
         self.count[request.url] += 1
-        self.stats.set_value("scheduled", dict(self.count))
+        self.crawler.stats.set_value("scheduled", dict(self.count))
         if request.url.endswith("/dropped") and self.count[request.url] > 1:
             raise IgnoreRequest
 

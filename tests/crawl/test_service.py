@@ -43,7 +43,7 @@ async def test_the_rules_of_the_page_govern_a_request_to_a_service(
     dark, free = site.authority(Reply(503)), site.authority(NOTHING)
     plans = [asked(service, shop.url(path)) for path in ("/open", "/private/x")]
     plans += [asked(service, dark.url("/x")), asked(service, free.url(), dont_obey_robotstxt=True)]
-    result = (await crawl(settings=settings(), plans=plans)).check()
+    result = await visit(plans, by=settings)
     assert result.kinds == ["downloaded", "forbidden", "unreachable", "downloaded"]
     assert sorted(hit.path for hit in service.hits) == ["/render", "/render", "/v2", "/v2"]
     assert (len(shop.robots_hits), shop.page_hits, free.hits) == (1, [], [])

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scrapy
 from scrapy import Request
 
-from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import crawl, crawl_under, visit
+from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
+from tests.crawl.harness import MODES, crawl, crawl_under, visit
 from tests.crawl.leftovers import turn
-from tests.crawl.pacing import slowness
+from tests.crawl.middlewares import inner
+from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
+from tests.crawl.test_explain import AskingSpider
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
 from tests.site import Authority, Script, Site
 from tests.timed import waits
@@ -46,8 +49,7 @@ def busy(**settings: Any) -> dict[str, Any]:
     takes it longer than a whole stop.
     """
     room = {"CONCURRENT_REQUESTS": 100, "CONCURRENT_REQUESTS_PER_DOMAIN": 100}
-    room["CONCURRENT_ITEMS"] = 2
-    return obey(**{**room, "REP_RETRY_DELAYS": [0.2, 5], **settings})
+    return obey(**{**room, "CONCURRENT_ITEMS": 2, "REP_RETRY_DELAYS": [0.2, 5], **settings})
 
 
 def stopped_well(result: Result, expected: Iterable[str] = ()) -> None:
@@ -177,11 +179,9 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
     silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
     good = site.authority(RULES)
     waiting = [authority.url(f"/{number}") for authority in silent for number in range(20)]
-    settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
-    plans, how = [good.url("/"), *waiting], {"parked": len(waiting), "close_after": 1}
-    spider = "tests.crawl.closing.ClosingSpider"
-    result = await crawl_under(mode, spider, settings, plans=plans, **how)
-    result.check_log()
+    how = {"mode": mode, "parked": len(waiting), "close_after": 1, "whole": False}
+    patient = {"REP_TIMEOUT": 60, "REP_RETRY_DELAYS": [0.1, 60]}
+    result = await visit([good.url("/"), *waiting], ClosingSpider, **how, **patient)
     assert [ending.url for ending in result.endings] == result.downloaded == [good.url("/")]
     assert result.stats["robotstxt/waiting/max"] > 50
     assert result.stats["finish_reason"] == "stopped"
@@ -198,13 +198,12 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     silent = [site.authority(robots) for robots in SILENT]
     good = site.authority(RULES)
     urls = [a.url(path) for a in [good, *silent] for path in ("/1", "/2", "/private")]
-    settings = obey(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
-    spider, how = "tests.crawl.closing.ClosingSpider", {"parked": 9, "close_after": 1}
-    first = (await crawl_under(mode, spider, settings, plans=urls, **how)).check_log()
+    job = {"mode": mode, "whole": False, "REP_TIMEOUT": 60, "JOBDIR": str(tmp_path)}
+    first = await visit(urls, ClosingSpider, parked=9, close_after=1, **job)
     assert {ending.url for ending in first.endings} == set(urls[:3])
     for authority in silent:
         authority.robots = RULES
-    second = (await crawl_under(mode, settings=settings, plans=urls)).check_log()
+    second = await visit(urls, **job)
     ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
     kinds = {url: "forbidden" if url.endswith("/private") else "downloaded" for url in urls}
     assert ends == Counter(kinds.items())
@@ -225,14 +224,14 @@ async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
 
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
-    plans, settings = [site.authority(Hang()).url("/a")], obey(JOBDIR=str(tmp_path))
 
     class GivenBackSpider(ClosingSpider):
         def request(self, url: str, **fields: Any) -> Request:
             return super().request(url, **fields).replace(callback=lambda response: None)
 
-    result = await crawl(GivenBackSpider, settings, plans=plans, parked=1, close_after=0.1)
-    assert result.check_log().endings == []
+    how = {"parked": 1, "close_after": 0.1, "whole": False, "JOBDIR": str(tmp_path)}
+    result = await visit([site.authority(Hang()).url("/a")], GivenBackSpider, **how)
+    assert result.endings == []
     assert result.stats["scheduler/enqueued/memory"] == 2
 
 
@@ -250,3 +249,131 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     result = await crawl(settings=settings, plans=plans)
     assert len(result.downloaded) < 40
     assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
+
+
+# --- whatever stops the crawl, and whoever waits
+
+# Scrapy 2.14 logs any file that did not come as an error of its own.
+TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []
+
+
+@waits
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"CLOSESPIDER_TIMEOUT": 1},
+        {"CLOSESPIDER_PAGECOUNT": 3},
+        {"CLOSESPIDER_ITEMCOUNT": 2},
+        {"CLOSESPIDER_TIMEOUT_NO_ITEM": 1},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+async def test_closespider_settings_stop_a_crawl_that_waits(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """Whatever makes Scrapy stop: requests that wait for a robots.txt do not hold it up."""
+    dark, shop = site.authority(Hang()), site.authority(RULES)
+    urls = [dark.url(f"/{n}") for n in range(50)] + [shop.url(f"/{n}") for n in range(5)]
+    result = await crawl(ItemSpider, busy(**settings), plans=urls, timeout=8)
+    stopped_well(result)
+    assert result.stats["finish_reason"].startswith("closespider_")
+    # The spider without items is looked at once a second, and the second time it has none.
+    assert result.stats["elapsed_time_seconds"] < (2 + AT_ONCE) * slowness()
+    assert dark.page_hits == []
+
+
+# --- direct downloads: a stop waits for them, as Scrapy does
+
+
+PATIENT = busy(REP_TIMEOUT=1.2, REP_RETRY_DELAYS=[])
+"""Settings under which a robots.txt that never comes is given up in time for a stop."""
+
+
+RULES_OF_ITS_PAGE = {"200": Reply(200, RULES, delay=1), "RobotsUnreachable": Hang()}
+
+
+@waits
+@pytest.mark.parametrize("ends", RULES_OF_ITS_PAGE)
+@pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
+async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
+    site: Site, tmp_path: Path, mode: str, ends: str, job: bool
+) -> None:
+    """The callback waits for an answer, and has no later run; the last attempt is the end.
+
+    What the scheduler never held is not given to it.
+    """
+    other, shop = site.authority(RULES_OF_ITS_PAGE[ends]), site.authority(RULES)
+    settings = {**PATIENT, "JOBDIR": str(tmp_path) if job else None}
+    how = {"plans": [shop.url("/a")], "inner": other.url("/b"), "close_after": 0.3}
+    result = await crawl_under(mode, FetchingSpider, settings, **how)
+    stopped_well(result)
+    assert result.stats["inner"] == ends
+    assert len(other.page_hits) == (ends == "200")
+
+
+@waits
+@pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])
+async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
+    site: Site, tmp_path: Path, mode: str, job: bool
+) -> None:
+    """Each in its turn, while the pages of that host that wait are given up."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    dark, late = site.authority(Hang()), site.authority(Reply(200, RULES, delay=0.9))
+    shop = site.authority(RULES)
+    settings = {
+        **PATIENT,
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path / "files"),
+        "JOBDIR": str(tmp_path / "job") if job else None,
+    }
+    files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
+    plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
+    how = {"plans": plans, "files": files, "close_after": 0.5}
+    result = await crawl_under(mode, ItemSpider, settings, **how)
+    stopped_well(result, TOLD_LOUDLY)
+    assert dark.page_hits == []
+    assert [hit.path for hit in late.page_hits] == ["/file"]
+    asked = [hit.path for hit in slow.page_hits]
+    assert {f"/{n}" for n in range(4)} <= {*asked}
+    assert len(asked) < 10
+    assert min(gaps(slow)) >= 0.29
+
+
+@waits
+async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
+    """The page that it holds goes on as well."""
+    shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(5)]
+    settings = inner(dict, 950)(**PATIENT)
+    result = await crawl_under(mode, ClosingSpider, settings, plans=plans, close_after=0.4)
+    stopped_well(result)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert len(slow.page_hits) == 5
+    assert min(gaps(slow)) >= 0.29
+
+
+@waits
+async def test_explain_ends_with_the_crawl(site: Site) -> None:
+    """Who asks about a URL gets an answer, and it is no permission."""
+    dark = site.authority(Hang())
+    questions = [(dark.url("/a"), None)]
+    result = await crawl(AskingSpider, busy(), questions=questions, close_after=0.5, timeout=6)
+    stopped_well(result)
+    assert [verdict.allowed for verdict in result.crawler.spider.answers] in ([False], [])
+
+
+@waits
+async def test_a_background_refresh_does_not_hold_up_the_end(site: Site) -> None:
+    """Nobody waits for it: the crawl is over when its pages are."""
+    shop = site.authority([Reply(200, RULES, {"Cache-Control": "max-age=60"}), Hang()])
+
+    class LateSpider(ClosingSpider):
+        def found(self, response: Any) -> Any:
+            if response.url.endswith("/a"):
+                cache = self.gate._parts.cache
+                cache._clock = lambda ahead=cache._clock: ahead() + 58
+                yield self.request(response.urljoin("/b"))
+
+    result = await visit([shop.url("/a")], LateSpider, by=busy, timeout=8)
+    assert len(result.downloaded) == 2
+    assert result.stats["elapsed_time_seconds"] < AT_ONCE * slowness()

@@ -23,7 +23,7 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.waiting.shared_pace import SPREAD
-from tests.crawl.harness import crawl
+from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
@@ -184,7 +184,7 @@ async def test_an_outage_is_over_when_it_is_over(
     uri = f"sqlite://{path}" if outage is lock else server.uri
     try:
         plans = [shop.url(f"/{n}") for n in range(12) for shop in shops]
-        result = (await crawl(settings=obey(REP_STORE=uri), plans=plans, timeout=90)).check()
+        result = await visit(plans, timeout=90, REP_STORE=uri)
     finally:
         breaking.join()
     assert len(result.downloaded) == len(plans)
@@ -210,7 +210,7 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
         return Reply(200)
 
     shop = paced(site, 0.2, page)
-    result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 8))).check()
+    result = await visit(urls(shop, 8), REP_STORE=server.uri)
     assert len(result.downloaded) == 8
     assert min(gaps(shop)) >= 0.2
     assert result.stats["robotstxt/crawl_delay/without_store"] == 7
@@ -244,8 +244,7 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
     near = threading.Thread(target=work)
     near.start()
     with DistantServer(server.port, 0.05) as distant:
-        settings = obey(REP_STORE=distant.uri)
-        result = (await crawl(settings=settings, plans=urls(shop, 4), timeout=90)).check()
+        result = await visit(urls(shop, 4), timeout=90, REP_STORE=distant.uri)
     near.join()
     assert len(result.downloaded) == 4
     assert turns < 60
@@ -345,9 +344,8 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
     PartlyDeadStore.entries.clear()
-    settings = obey(REP_STORE=f"{__name__}.PartlyDeadStore")
     plans = [*urls(dead, 4), *urls(well, 50)]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, REP_STORE=f"{__name__}.PartlyDeadStore")
     assert len(result.downloaded) == 54
     assert dead.page_hits[0].received - dead.robots_hits[0].received >= lease
     assert dead.page_hits[-1].received < well.page_hits[-1].received

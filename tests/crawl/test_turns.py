@@ -15,7 +15,7 @@ from scrapy_rep.stores import Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import crawled, modules, struck
-from tests.crawl.harness import crawl, crawl_under
+from tests.crawl.harness import crawl, crawl_under, visit
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
@@ -151,7 +151,7 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
 async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path: Path) -> None:
     """It is for one crawl at a time; how that keeps its pace from run to run is another matter."""
     shop = paced(site, 0.1)
-    (await crawl(settings=obey(JOBDIR=str(tmp_path)), plans=urls(shop, 2))).check()
+    await visit(urls(shop, 2), JOBDIR=str(tmp_path))
     store = SqliteStore(tmp_path / "robots.db")
     assert len(list(store.scan())) == 1
     for table in ("turns", "turn_memory"):
@@ -163,9 +163,8 @@ async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) ->
     """It has only get and put; the pace is kept all the same, by each worker."""
     CustomStore.entries.clear()
     shops = [paced(site, 0.2) for _ in range(3)]
-    settings = obey(REP_STORE="tests.crawl.sharing.CustomStore")
     plans = [url for shop in shops for url in urls(shop, 3)]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, REP_STORE="tests.crawl.sharing.CustomStore")
     said = result.lines("CustomStore grants no turns", "WARNING")
     assert len(said) == 1
     assert all(min(gaps(shop)) >= 0.2 for shop in shops)
@@ -211,7 +210,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
             return answer
 
         monkeypatch.setattr(RedisStore, "take_turn", stop)
-        result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 3))).check()
+        result = await visit(urls(shop, 3), REP_STORE=server.uri)
     assert len(result.downloaded) == 3
     assert len(ended) == 2
     assert shop.page_hits[0].received >= ended[1] + 0.2

@@ -17,7 +17,7 @@ from scrapy.http import Response
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
-from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under, visit
+from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import SILENT, good_ones, pages
@@ -207,7 +207,7 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     silent = site.authorities(2, Hang())
     good = site.authorities(10, Reply(200, RULES, delay=0.1), Reply(200, "page", delay=0.1))
     waits = [silent[n % 2].url(f"/{n}") for n in range(60)]
-    result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=[*waits, *pages(good)])).check()
+    result = await visit([*waits, *pages(good)], REP_TIMEOUT=3)
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
 
@@ -241,7 +241,7 @@ async def test_silent_authorities_do_not_stall_the_others(
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
     urls = pages(good)
     plans = [*waits, *urls]
-    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=4), plans=plans)).check()
+    result = await visit(plans, mode=mode, REP_TIMEOUT=4)
     assert (result.downloaded, result.unreachable) == (urls, waits)
     assert taken(good) < 4
     begun = min(shop.robots_hits[0].received for shop in silent)
