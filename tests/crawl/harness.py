@@ -26,6 +26,7 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT as ROOT
 from tests.processes import run_python
+from tests.site import Authority
 
 MODES: dict[str, dict[str, Any]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
@@ -112,6 +113,15 @@ async def visit(
     how = {name: value for name, value in named.items() if not name.isupper()}
     result = await crawl_under(mode, spider, settings, plans=plans, **how)
     return result.check(expected) if whole else result.check_log(expected)
+
+
+async def open_and_private(shop: Authority, **named: Any) -> Result:
+    """One crawl of two pages of a site; `RULES` forbid the second one."""
+    return await visit([shop.url("/open"), shop.url("/private")], **named)
+
+
+RULED = ["downloaded", "forbidden"]
+"""How they end by these rules."""
 
 
 async def crawl_under(

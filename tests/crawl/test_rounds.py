@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 from scrapy import signals
-from scrapy.crawler import Crawler
 
 from scrapy_rep import RobotsUnreachable
 from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
-from tests.crawl.harness import crawl
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.harness import RULED, open_and_private, visit
+from tests.crawl.plugin import RULES
 from tests.crawl.result import Result
 from tests.crawl.sharing import OURS, SharedStore, key_of, shared_store_of
 from tests.crawl.spiders import RequestsSpider
@@ -39,23 +38,6 @@ def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
         yield shared
 
 
-async def visit(
-    shop: Authority,
-    uri: str,
-    *,
-    begun: Callable[[], None] = lambda: None,
-    **settings: Any,
-) -> Result:
-    """A crawl of two pages of a site; `begun` is called when it has started."""
-    plans = [shop.url("/open"), shop.url("/private")]
-
-    def prepare(crawler: Crawler) -> None:
-        crawler.signals.connect(begun, signals.engine_started, weak=False)
-
-    settings = obey(REP_STORE=uri, **settings)
-    return (await crawl(settings=settings, plans=plans, prepare=prepare)).check()
-
-
 async def visit_while_another_fetches(
     shop: Authority, shared: SharedStore, then: Callable[[Store], None]
 ) -> Result:
@@ -72,7 +54,8 @@ async def visit_while_another_fetches(
 
     timer = Timer(0.5, end)
     try:
-        return await visit(shop, shared.uri, begun=timer.start)
+        on = {signals.engine_started: timer.start}
+        return await open_and_private(shop, on=on, REP_STORE=shared.uri)
     finally:
         timer.join()
         other.close()
@@ -106,7 +89,7 @@ async def test_the_failure_of_another_worker_leaves_the_copy(
         store.put(key_of(shop), Entry(failure=Failure(time.time(), time.time(), cause="timeout")))
 
     result = await visit_while_another_fetches(shop, shared, fail)
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert result.kinds == RULED
     assert shop.robots_hits == []
 
 
@@ -120,7 +103,7 @@ async def test_a_round_without_an_outcome_is_followed_by_another(
         long_ago = time.time() - 4_000
         shared.keep(shop, Entry(failure=Failure(long_ago, long_ago, cause="status 503")))
     result = await visit_while_another_fetches(shop, shared, lambda _: None)
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert result.kinds == RULED
     assert len(shop.robots_hits) == 1
 
 
@@ -139,12 +122,11 @@ async def test_a_failure_of_ours_is_not_stored(
             request.meta["proxy"] = proxy
 
     plan = {"url": shop.url("/open"), "meta": {} if order else {"proxy": proxy}}
-    settings = obey(REP_STORE=shared.uri, DOWNLOADER_MIDDLEWARES={LateProxy: order})
-    result = (await crawl(settings=settings, plans=[plan])).check()
+    middlewares = {"DOWNLOADER_MIDDLEWARES": {LateProxy: order}}
+    result = await visit([plan], REP_STORE=shared.uri, **middlewares)
     assert result.unreachable == [shop.url("/open")]
     assert shared.kept(shop) is None
-    result = await visit(shop, shared.uri)
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert (await open_and_private(shop, REP_STORE=shared.uri)).kinds == RULED
 
 
 async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
@@ -154,7 +136,7 @@ async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
     shop = site.authority(Reply(503, delay=0.3), pages=Reply(200, delay=0.2))
     ageing = time.time() - 82_000
     shared.keep(shop, Entry(Answer(200, RULES.encode(), fetched_at=ageing)))
-    result = await crawl(settings=obey(REP_STORE=shared.uri), plans=[shop.url("/open")])
+    result = await visit([shop.url("/open")], REP_STORE=shared.uri)
     assert result.downloaded == [shop.url("/open")]
     assert len(shop.robots_hits) == 1  # the refresh, which nothing waits for
     store = shared.open()
@@ -174,8 +156,8 @@ async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
         return Reply(503)
 
     shop = site.authority([gone, Reply(503), RULES])
-    result = await visit(shop, server.uri, REP_RETRY_DELAYS=[0.1, 0.1])
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    result = await open_and_private(shop, REP_STORE=server.uri, REP_RETRY_DELAYS=[0.1, 0.1])
+    assert result.kinds == RULED
     assert len(shop.robots_hits) == 3
 
 
@@ -186,7 +168,7 @@ async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
     shop = site.authority(RULES)
     with_store = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))
     result = await visit_while_another_fetches(shop, with_store, lambda _: server.stop())
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert result.kinds == RULED
     assert len(shop.robots_hits) == 1
 
 
@@ -199,11 +181,10 @@ async def test_a_lease_that_does_not_end_shuts_no_site(
     other = shared.open()
     assert told(other.lease(key_of(shop), 600.0))
     try:
-        result = await visit(shop, shared.uri, REP_TIMEOUT=0.3)
+        result = await open_and_private(shop, REP_STORE=shared.uri, REP_TIMEOUT=0.3)
     finally:
         other.close()
-    assert result.downloaded == [shop.url("/open")]
-    assert len(result.forbidden) == 1
+    assert result.kinds == RULED
     assert len(shop.robots_hits) == 1
 
 
@@ -215,11 +196,11 @@ class ReturningSpider(RequestsSpider):
         yield self.request(**self.plans[0])
         while not self.endings:
             await sleep(0.01)
-        problem = self.endings[0].problem
-        assert problem is not None
-        assert isinstance(problem.exception, RobotsUnreachable)
-        assert problem.exception.retry_at is not None
-        await sleep(problem.exception.retry_at - time.time())
+        [ending] = self.endings
+        error: Any = ending.problem and ending.problem.exception
+        assert isinstance(error, RobotsUnreachable)
+        assert error.retry_at is not None
+        await sleep(error.retry_at - time.time())
         yield self.request(**self.plans[1])
 
 
@@ -228,6 +209,6 @@ async def test_a_dead_proxy_does_not_cost_a_site_its_back_off(site: Site) -> Non
     shop = site.authority(RULES)
     plans = [{"url": shop.url("/a"), "meta": {"proxy": site.refusing().url("")}}]
     plans.append({"url": shop.url("/b"), "meta": {}})
-    result = (await crawl(settings=obey(), spider=ReturningSpider, plans=plans)).check()
+    result = await visit(plans, ReturningSpider)
     assert (result.unreachable, result.downloaded) == ([shop.url("/a")], [shop.url("/b")])
     assert result.lines("next attempt in 1 s", "WARNING")

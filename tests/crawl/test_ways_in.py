@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 import scrapy
 from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RepRobotParser
-from tests.crawl.harness import crawl
+from tests.crawl.harness import RULED, open_and_private, visit
 from tests.crawl.plugin import BUILT_IN, NOTHING, OWN, RULES, OwnRobotsTxtMiddleware, obey
 from tests.crawl.result import Result
-from tests.site import Authority, Site
+from tests.site import Site
 
 OURS = "scrapy_rep.RepDownloaderMiddleware"
 
@@ -26,12 +25,6 @@ def gates(result: Result) -> list[str]:
     kinds = (RepDownloaderMiddleware, RobotsTxtMiddleware)
     active = result.crawler.engine.downloader.middleware.middlewares
     return [type(gate).__name__ for gate in active if isinstance(gate, kinds)]
-
-
-async def visit(shop: Authority, settings: Any) -> Result:
-    """One crawl of the open and the private page."""
-    urls = [shop.url("/open"), shop.url("/private")]
-    return (await crawl(settings=settings, plans=urls)).check()
 
 
 @pytest.mark.parametrize(
@@ -49,8 +42,8 @@ async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
     DOWNLOADER_MIDDLEWARES and ROBOTSTXT_OBEY do what the add-on does.
     """
     shop = site.authority(RULES)
-    result = await visit(shop, settings)
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    result = await open_and_private(shop, by=lambda: settings)
+    assert result.kinds == RULED
     assert result.problem(shop.url("/private")).type == "RobotsForbidden"
     assert gates(result) == ["RepDownloaderMiddleware"]
     assert result.crawler.settings.getbool("ROBOTSTXT_OBEY")
@@ -67,8 +60,8 @@ async def test_the_matcher_serves_the_built_in(site: Site) -> None:
         "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser",
         "USER_AGENT": "foobot/1.0 (+http://foobot.example)",
     }
-    result = await visit(shop, settings)
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    result = await open_and_private(shop, by=lambda: settings)
+    assert result.kinds == RULED
     assert gates(result) == ["RobotsTxtMiddleware"]
 
 
@@ -105,8 +98,8 @@ async def test_a_built_in_that_is_elsewhere_is_warned_of(
 ) -> None:
     """The gate is in; a project's own stays, and a warning says so."""
     shop = site.authority(RULES)
-    result = await visit(shop, settings)
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    result = await open_and_private(shop, by=lambda: settings)
+    assert result.kinds == RULED
     assert sorted(gates(result)) == sorted(["RepDownloaderMiddleware", *others])
     warned = result.lines("RobotsTxtMiddleware", "WARNING")
     assert len(warned) == len(others)
@@ -125,7 +118,7 @@ async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
         settings = Settings({"DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}})
     else:
         settings.set("ROBOTSTXT_OBEY", "False", priority=by)
-    result = await visit(shop, settings)
+    result = await open_and_private(shop, by=lambda: settings)
     assert len(result.downloaded) == 2
     assert shop.robots_hits == []
     assert gates(result) == []
@@ -142,9 +135,6 @@ async def test_listeners_get_a_parser_of_each_robots_txt(site: Site) -> None:
         delay, maps = robotparser.crawl_delay("mybot"), list(robotparser.sitemaps())
         heard.append((type(robotparser), request.url, delay, maps, len(shop.page_hits)))
 
-    def prepare(crawler: Crawler) -> None:
-        crawler.signals.connect(listen, signals.robots_parsed)
-
     plans = [shop.url("/open"), shop.url("/private"), none.url("/")]
-    (await crawl(settings=obey(), prepare=prepare, plans=plans)).check()
+    await visit(plans, on={signals.robots_parsed: listen})
     assert heard == [(RepRobotParser, shop.url("/open"), 0.01, ["http://a.example/map.xml"], 0)]
