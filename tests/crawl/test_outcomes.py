@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import call_later
 
 from tests.crawl.component import Component
 from tests.crawl.harness import crawl_in_child, crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.plugin import NOTHING, OPEN, RULES, obey
 from tests.replies import (
     Bomb,
     Empty,
@@ -93,7 +93,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "404": (says(Reply(404)), FREE),
     "404 with rules": (says(Reply(404, f"<html>\n{NOTHING}</html>")), FREE),
     "410": (says(Reply(410, NOTHING)), FREE),
-    "429": (says(Reply(429, "User-agent: *\nDisallow:\n")), DARK),
+    "429": (says(Reply(429, OPEN)), DARK),
     "451": (says(Reply(451, NOTHING)), FREE),
     "304 that nobody asked for": (says(Reply(304)), DARK),
     "499": (says(Reply(499, NOTHING)), FREE),
@@ -117,7 +117,6 @@ SILENT: dict[str, tuple[Maker, tuple[str, str]]] = {
 }
 
 
-OPEN = "User-agent: *\nDisallow:\n"
 UNUSUAL: dict[str, Script] = {
     "HTTP/1.0": Raw(body=f"HTTP/1.0 200 OK\r\n\r\n{RULES}"),
     "no reason phrase": Raw(body=f"HTTP/1.1 200\r\nContent-Length: {len(RULES)}\r\n\r\n{RULES}"),

@@ -13,8 +13,8 @@ from scrapy.settings import default_settings
 from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
-from tests.crawl.harness import crawl, crawl_in_child, visit
-from tests.crawl.plugin import DEMANDING, NOTHING, RULES, obey
+from tests.crawl.harness import RULED, crawl, crawl_in_child, open_and_private, visit
+from tests.crawl.plugin import DEMANDING, NOTHING, OPEN, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
 from tests.proxy import Proxy
@@ -93,15 +93,12 @@ async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
 @pytest.mark.parametrize("missing", [False, True])
 async def test_the_http_cache_opens_nothing(site: Site, tmp_path: Path, missing: bool) -> None:
     """Neither a robots.txt nor a page out of Scrapy's cache gets around today's rules."""
-    shop = site.authority("User-agent: *\nDisallow:\n")
-    urls = [shop.url("/open"), shop.url("/private")]
-    settings = obey(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
-    first = (await crawl(settings=settings, plans=urls)).check()
-    assert first.downloaded == urls
+    shop = site.authority(OPEN)
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    assert (await open_and_private(shop, **cache)).kinds == ["downloaded", "downloaded"]
     shop.robots = RULES
-    settings["HTTPCACHE_IGNORE_MISSING"] = missing
-    second = (await crawl(settings=settings, plans=urls)).check()
-    assert (second.downloaded, second.forbidden) == (urls[:1], urls[1:])
+    second = await open_and_private(shop, **cache, HTTPCACHE_IGNORE_MISSING=missing)
+    assert second.kinds == RULED
     assert second.stats["httpcache/hit"] == 1
     assert len(shop.robots_hits) == 2
 
@@ -130,10 +127,8 @@ async def test_an_offsite_page_asks_for_no_robots_txt(site: Site) -> None:
 async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None:
     """DOWNLOAD_MAXSIZE, DOWNLOAD_TIMEOUT and URLLENGTH_LIMIT are about pages."""
     shop = site.authority(Reply(200, RULES + "#" * 5000, delay=1.5), {"/open": html("x")})
-    urls = [shop.url("/open"), shop.url("/private")]
     limits = {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 0, "DOWNLOAD_TIMEOUT": 1}
-    result = await visit(urls, **limits)
-    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert (await open_and_private(shop, **limits)).kinds == RULED
 
 
 async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
@@ -265,12 +260,10 @@ async def test_by_which_name_robots_txt_is_requested(
     closed = site.authority(refuses_the_nameless)
     moved = site.authority(redirect(closed.url("/robots.txt")))
     urls = [closed.url("/x"), moved.url("/x")]
-    settings = obey(**settings)
-    if disabled:
-        settings["DOWNLOADER_MIDDLEWARES"] = {f"scrapy.downloadermiddlewares.{disabled}": None}
+    without = {f"scrapy.downloadermiddlewares.{disabled}": None} if disabled else {}
     of_class = {} if of_spider is None else {"user_agent": of_spider}
     spider = type("NamedSpider", (RequestsSpider,), of_class)
-    result = (await crawl(spider, settings, plans=urls)).check()
+    result = await visit(urls, spider, DOWNLOADER_MIDDLEWARES=without, **settings)
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
     digest = crawler_digest(name_of_fetches(result.crawler, result.gate.agents(None)))
