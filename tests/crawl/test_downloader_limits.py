@@ -17,13 +17,11 @@ from tests.crawl.component import Component
 from tests.crawl.harness import visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
-from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
+from tests.crawl.plugin import LATE, RULES, by_hand, by_hand_with_last_step, obey
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
-
-LATE = Reply(200, RULES, delay=0.2)
 
 
 @waits

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from tests.crawl.clock import Ahead
-from tests.crawl.harness import crawl, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import visit
+from tests.crawl.plugin import LATE, NOTHING, RULES
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, redirect
@@ -21,20 +21,11 @@ from tests.rows import first
 from tests.site import Authority, Hit, Site
 from tests.timed import waits
 
-DAY = 86_400.0
-
 
 async def visit_at(clock: Ahead, times: list[float], *urls: str, **settings: Any) -> Result:
     """One request for each URL after another, at each of the times."""
-    clock.seconds = times[0]
-
-    def tick(ended: int) -> None:
-        if ended < len(plans):
-            clock.seconds = times[ended // len(urls)]
-
-    plans = [*urls] * len(times)
-    result = await crawl(OneByOneSpider, obey(**settings), plans=plans, tick=tick)
-    return result.check()
+    tick = clock.through([moment for moment in times for _ in urls])
+    return await visit([*urls] * len(times), OneByOneSpider, tick=tick, **settings)
 
 
 async def fetches_after(
@@ -45,13 +36,12 @@ async def fetches_after(
         ((at, shop) for shop, times in moments.items() for at in times), key=itemgetter(0)
     )
     found: dict[Authority, list[int]] = {shop: [] for shop in moments}
-    clock.seconds = visits[0][0]
+    onward = clock.through([moment for moment, _ in visits])
 
     def tick(ended: int) -> None:
         shop = visits[ended - 1][1]
         found[shop].append(len(shop.robots_hits))
-        if ended < len(visits):
-            clock.seconds = visits[ended][0]
+        onward(ended)
 
     plans = [shop.url("/open") for _, shop in visits]
     await visit(plans, OneByOneSpider, tick=tick)
@@ -208,9 +198,6 @@ async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -
 # --- rules that age while requests wait
 
 
-LATE = Reply(200, RULES, delay=0.2)
-
-
 @pytest.mark.parametrize("status", first(1, ["ageing", "expired"]))
 async def test_rules_that_expire_while_requests_wait_hold_up_none(
     site: Site, monkeypatch: pytest.MonkeyPatch, status: str
@@ -218,14 +205,12 @@ async def test_rules_that_expire_while_requests_wait_hold_up_none(
     """Most of a day goes by while 30 requests wait for their turn: all are made."""
     real, skipped = time.time, [0.0]
     monkeypatch.setattr(time, "time", lambda: real() + skipped[0])
-    shop = site.authority(LATE)
-    hours = {"ageing": 22.8, "expired": 25.0}[status]
 
     def leap(hit: Any) -> Reply:
-        skipped[0] = hours * 3600
+        skipped[0] = {"ageing": 22.8, "expired": 25.0}[status] * 3600
         return Reply(200, "page")
 
-    shop.pages = leap
+    shop = site.authority(LATE, leap)
     plans = [shop.url(f"/{n}") for n in range(30)]
     result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     assert sorted(result.downloaded) == sorted(plans)

@@ -18,9 +18,8 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import crawl, visit
+from tests.crawl.harness import visit
 from tests.crawl.pacing import SLOTLESS
-from tests.crawl.plugin import obey
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply
 from tests.rows import first
@@ -66,6 +65,12 @@ def cuts(framing: str, text: bytes, step: int = 1) -> Iterator[tuple[str, int, R
                 yield name, place, sent(framing, coding, body, place)
 
 
+@pytest.fixture(params=first(1, [True, False]), ids="COMPRESSION_ENABLED={}".format)
+def compression(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Whether Scrapy decodes what pages are sent in."""
+    return {"COMPRESSION_ENABLED": request.param}
+
+
 async def visit_all(site: Site, robots: list[Reply], **settings: Any) -> list[str]:
     """How a request for a page ends, for an authority with each of those robots.txt."""
     proxy = Proxy(site)
@@ -81,7 +86,6 @@ LONGER = b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n"
 FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
 @pytest.mark.parametrize(
     ("framing", "step"),
     [
@@ -91,18 +95,17 @@ FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
     ],
 )
 async def test_a_small_body_cut_anywhere_is_unreachable(
-    site: Site, framing: str, step: int, compression: bool
+    site: Site, framing: str, step: int, compression: Any
 ) -> None:
     """Each coding, cut after some octets, whether or not Scrapy decodes what pages are sent in."""
     cases = list(cuts(framing, TEXT, step))
-    kinds = await visit_all(site, [c[2] for c in cases], COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, [c[2] for c in cases], **compression)
     endings = {(name, place): kind for (name, place, _), kind in zip(cases, kinds, strict=True)}
     assert len(endings) >= 40
     assert endings == dict.fromkeys(endings, "unreachable")
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool) -> None:
+async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: Any) -> None:
     """The counterpart: each coding, in each way of sending a complete response."""
     cases = {
         (name, framing): sent(framing, coding, encode(text), len(encode(text)))
@@ -111,15 +114,12 @@ async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool)
         if "cut" not in framing
         for text in [LONGER if framing == "chunked" else TEXT]
     }
-    kinds = await visit_all(site, list(cases.values()), COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, list(cases.values()), **compression)
     endings = dict(zip(cases, kinds, strict=True))
     assert endings == dict.fromkeys(endings, "forbidden")
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-async def test_a_coding_that_cannot_be_decoded_is_unreachable(
-    site: Site, compression: bool
-) -> None:
+async def test_a_coding_that_cannot_be_decoded_is_unreachable(site: Site, compression: Any) -> None:
     """Unknown ones, and known ones that are not what they say.
 
     The body of another status is not decoded: what the status says holds (RFC 9309 2.3.1.3).
@@ -128,7 +128,7 @@ async def test_a_coding_that_cannot_be_decoded_is_unreachable(
     robots = [Reply(200, TEXT, {"Content-Encoding": coding}) for coding in codings]
     broken = b"\x1f\x8b\x08"
     robots += [Reply(status, broken, {"Content-Encoding": "gzip"}) for status in (404, 403, 503)]
-    kinds = await visit_all(site, robots, COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, robots, **compression)
     assert kinds == ["unreachable"] * len(codings) + ["downloaded", "downloaded", "unreachable"]
 
 
@@ -191,11 +191,8 @@ async def test_a_download_that_another_component_stops_is_unreachable(
         if request.url.endswith("/robots.txt"):
             raise StopDownload(fail=False)
 
-    def prepare(crawler: Any) -> None:
-        crawler.signals.connect(stop, signal=getattr(signals, moment), weak=False)
-
-    result = await crawl(settings=obey(), plans=[shop.url("/open")], prepare=prepare)
-    assert result.check().unreachable == [shop.url("/open")]
+    result = await visit([shop.url("/open")], on={getattr(signals, moment): stop})
+    assert result.unreachable == [shop.url("/open")]
 
 
 class Keeper:
@@ -213,13 +210,10 @@ class Keeper:
         return response
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-async def test_what_a_component_keeps_is_as_good_as_what_came(
-    site: Site, compression: bool
-) -> None:
+async def test_what_a_component_keeps_is_as_good_as_what_came(site: Site, compression: Any) -> None:
     """A cache of the project, say: the response that it is shown can be answered with again."""
     Keeper.kept.clear()
-    settings = {"DOWNLOADER_MIDDLEWARES": {Keeper: 950}, "COMPRESSION_ENABLED": compression}
+    settings = {"DOWNLOADER_MIDDLEWARES": {Keeper: 950}, **compression}
     bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
     whole = [sent("length", coding, body, len(body)) for coding, body in bodies]
     shops = [site.authority([reply, Reply(500)]) for reply in whole]
@@ -230,13 +224,12 @@ async def test_what_a_component_keeps_is_as_good_as_what_came(
     assert [len(shop.robots_hits) for shop in shops] == [1] * len(shops)
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: bool) -> None:
+async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: Any) -> None:
     """A custom downloader, whose downloads this package cannot run; Scrapy takes half for all."""
     robots = [Reply(200, TEXT)]
     for name, (coding, encode) in ENCODERS.items():
         body = encode(TEXT)
         places = [place for place in range(1, len(body), 17) if not may_end(name, TEXT, place)]
         robots += [sent("length", coding, body, place) for place in places]
-    kinds = await visit_all(site, robots, **SLOTLESS, COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, robots, **SLOTLESS, **compression)
     assert kinds == ["forbidden", *["unreachable"] * (len(robots) - 1)]

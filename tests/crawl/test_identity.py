@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.harness import crawl, visit
-from tests.crawl.plugin import obey
+from tests.crawl.harness import visit
 from tests.crawl.spiders import RequestsSpider
 from tests.site import Site
 
@@ -26,16 +25,16 @@ def plan(url: str, sources: list[str]) -> dict[str, Any]:
     return {"url": url, "meta": meta, "headers": headers}
 
 
-def configured(sources: list[str]) -> dict[str, Any]:
-    """Settings that name the crawler where the sources say."""
-    settings = obey()
-    if "setting" in sources:
-        settings["ROBOTSTXT_USER_AGENT"] = NAMES["setting"]
-    if "default-headers" in sources:
-        settings["DEFAULT_REQUEST_HEADERS"] = {"User-Agent": f"{NAMES['default-headers']}/2.0"}
-    if "user-agent" in sources:
-        settings["USER_AGENT"] = f"Mozilla/5.0 (compatible; {NAMES['user-agent']}/3.0; +http://x)"
-    return settings
+CONFIGURED: dict[str, tuple[str, Any]] = {
+    "spider": ("robotstxt_user_agent", NAMES["spider"]),
+    "setting": ("ROBOTSTXT_USER_AGENT", NAMES["setting"]),
+    "default-headers": (
+        "DEFAULT_REQUEST_HEADERS",
+        {"User-Agent": f"{NAMES['default-headers']}/2.0"},
+    ),
+    "user-agent": ("USER_AGENT", f"Mozilla/5.0 (compatible; {NAMES['user-agent']}/3.0; +http://x)"),
+}
+"""The attribute of the spider and the settings that name it, if those are sources."""
 
 
 @pytest.mark.parametrize("strongest", range(len(SOURCES)), ids=SOURCES)
@@ -44,12 +43,16 @@ async def test_the_strongest_name_counts(site: Site, strongest: int) -> None:
     sources = SOURCES[strongest:]
     shop = site.authority(ROBOTS)
     plans = [plan(shop.url(f"/{source}"), sources) for source in [*SOURCES, "star"]]
-    arguments = {"robotstxt_user_agent": NAMES["spider"]} if "spider" in sources else {}
-    result = (await crawl(settings=configured(sources), plans=plans, **arguments)).check()
+    named = dict(CONFIGURED[source] for source in sources if source in CONFIGURED)
+    result = await visit(plans, **named)
     assert result.forbidden == [shop.url(f"/{sources[0]}")]
     if strongest >= SOURCES.index("header"):
         assert all(NAMES[sources[0]] in str(hit.header("User-Agent")) for hit in shop.page_hits)
 
+
+PLACES = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
+PLACES["spider"] = "robotstxt_user_agent"
+"""Settings, and the attribute of the spider."""
 
 PREFERRED: list[tuple[Any, str]] = [
     (["mybot-news", "mybot"], "/news"),
@@ -75,10 +78,8 @@ async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
         meta = {"robotstxt_user_agent": tokens} if place == "meta" else {}
         plans += [{"url": shop.url(path), "meta": meta} for path in paths]
         expected.append(shop.url(forbidden))
-    named = PREFERRED[2][0]
-    settings = obey(ROBOTSTXT_USER_AGENT=named if place == "setting" else "unknown")
-    arguments = {"robotstxt_user_agent": named} if place == "spider" else {}
-    result = (await crawl(settings=settings, plans=plans, **arguments)).check()
+    named = {PLACES[place]: PREFERRED[2][0]} if place in PLACES else {}
+    result = await visit(plans, **{"ROBOTSTXT_USER_AGENT": "unknown", **named})
     assert result.forbidden == expected
 
 
@@ -148,10 +149,8 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     groups = ("User-agent: Mozilla\nUser-agent: Chrome", "User-agent: shop")
     shop = site.authority("".join(f"{group}\nDisallow: /\n\n" for group in groups))
     meta = {"robotstxt_user_agent": name} if place == "meta" else {}
-    keys = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
-    arguments = {"robotstxt_user_agent": name} if place == "spider" else {}
     plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
-    result = await visit(plans, **arguments, **{keys[place]: name} if place in keys else {})
+    result = await visit(plans, **{PLACES[place]: name} if place in PLACES else {})
     is_shop = begins.lower().startswith("shop") or place == "meta"
     assert len(result.forbidden) == (2 if is_shop else 0)
     if begins:
@@ -177,9 +176,8 @@ async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
 ) -> None:
     """Each request ends in RobotsUnreachable, with a decision log as without one."""
     shop, log = site.authority(), tmp_path / "decisions.jsonl"
-    settings = obey(REP_DECISION_LOG=str(log))
-    result = await crawl(LateSpider, settings, plans=[shop.url("/a")], name_set=name)
-    result.check(expected=["robotstxt_user_agent"])
+    how = {"name_set": name, "expected": ["robotstxt_user_agent"]}
+    result = await visit([shop.url("/a")], LateSpider, **how, REP_DECISION_LOG=str(log))
     assert result.unreachable == [shop.url("/a")]
     assert shop.page_hits == []
     assert len(log.read_text().splitlines()) == 2

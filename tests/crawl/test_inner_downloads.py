@@ -11,13 +11,12 @@ import pytest
 from tests.crawl.harness import MODES, crawl_in_child, visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import taken
-from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
+from tests.crawl.plugin import LATE, RULES, by_hand, by_hand_with_last_step, obey
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
 
-LATE = Reply(200, RULES, delay=0.2)
 HOW = {"after the page": ("/after", 500), "behind the gate": ("/page", 500)}
 HOW["before the gate"] = ("/page", 50)
 """The path of a page for which the middleware downloads another one, and the middleware's order."""

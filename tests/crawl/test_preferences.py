@@ -14,12 +14,7 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from scrapy_rep import (
-    RepDownloaderMiddleware,
-    RepSpiderMiddleware,
-    RobotsTxt,
-    usage_preferences,
-)
+from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsTxt, usage_preferences
 from scrapy_rep.preferences.statement import CATEGORIES
 from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import BUILT_IN, by_hand, obey

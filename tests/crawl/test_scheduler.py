@@ -103,21 +103,18 @@ async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     assert result.gate.cache_info()["waiting"] == 0
 
 
-@pytest.mark.parametrize("settings", [obey, by_hand_with_last_step])
-async def test_the_queue_passes_over_crowded_slots_by_hand_as_well(
-    site: Site, settings: Any
-) -> None:
+@pytest.mark.parametrize("by", [obey, by_hand_with_last_step])
+async def test_the_queue_passes_over_crowded_slots_by_hand_as_well(site: Site, by: Any) -> None:
     """Otherwise a thousand requests to one paced host would hold up all other hosts."""
     classes: list[Any] = []
 
     class LookingSpider(RequestsSpider):
         def found(self, response: Response) -> Any:
-            engine: Any = self.crawler.engine
-            classes.append(engine._slot.scheduler.pqclass)
+            classes.append(self.crawler.engine._slot.scheduler.pqclass)
             return ()
 
-    chosen = settings(SCHEDULER="scrapy_rep.RepScheduler")
-    (await crawl(LookingSpider, chosen, plans=[site.authority(RULES).url("/a")])).check()
+    plans = [site.authority(RULES).url("/a")]
+    await visit(plans, LookingSpider, by=by, SCHEDULER="scrapy_rep.RepScheduler")
     assert classes == [PatientPriorityQueue]
 
 
@@ -148,7 +145,7 @@ async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
     """The middleware is not enabled: nothing is withheld."""
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(3)]
-    result = (await crawl(settings={"SCHEDULER": RepScheduler}, plans=plans)).check()
+    result = await visit(plans, by=dict, SCHEDULER=RepScheduler)
     assert result.downloaded == plans
     assert not any(name.startswith("robotstxt") for name in result.stats)
 
@@ -173,8 +170,8 @@ async def test_a_request_that_is_dropped_on_its_way_back_holds_up_no_other(site:
     """A handler of ``request_scheduled`` sees the first request of a site twice."""
     shop = site.authority(LATE)
     plans = [shop.url("/dropped"), *(shop.url(f"/{n}") for n in range(5))]
-    settings = obey(EXTENSIONS={DroppingExtension: 0}, CONCURRENT_REQUESTS=2)
-    result = (await crawl(settings=settings, plans=plans)).check_log()
+    settings = {"EXTENSIONS": {DroppingExtension: 0}, "CONCURRENT_REQUESTS": 2}
+    result = await visit(plans, whole=False, **settings)
     assert sorted(result.downloaded) == sorted(plans[1:])
     assert Counter(result.stats["scheduled"].values()) == {1: 5, 2: 1}
 
@@ -208,9 +205,8 @@ class AgainSpider(RequestsSpider):
         if self.again:
             return
         self.again += 1
-        request = response.request
-        assert request is not None
-        await self.crawler.engine.download_async(request)  # type: ignore[union-attr]
+        request: Any = response.request
+        await self.crawler.engine.download_async(request)
         self.made.append(request.url)
         yield request.replace(dont_filter=True)
         yield request  # the filter of duplicates drops it
@@ -235,9 +231,8 @@ class CopyingSpider(RequestsSpider):
         """The listing, and requests with its meta."""
         list(super().page(response))
         if self.pages:
-            listing = await self.crawler.engine.download_async(  # type: ignore[union-attr]
-                Request(response.urljoin("/listing"))
-            )
+            url = response.urljoin("/listing")
+            listing = await self.crawler.engine.download_async(Request(url))
             pages, self.pages = self.pages, ()
             for url in pages:
                 yield self.request(url, meta=dict(listing.request.meta))
@@ -278,7 +273,7 @@ class LazySpider(ClosingSpider):
 
     def page(self, response: Response) -> Iterable[Any]:
         """A page came."""
-        self.crawler.stats.inc_value("pages")  # type: ignore[union-attr]
+        self.crawler.stats.inc_value("pages")
         return ()
 
     def failed(self, failure: Any) -> None:
@@ -305,16 +300,12 @@ async def test_start_requests_keep_their_order_through_a_stop(
     """They were withheld when the crawl stopped, and are made in the order of ``start()``."""
     shop = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(20)]
-    settings = obey(
-        JOBDIR=str(tmp_path),
-        REP_STORE="memory:",
-        SCHEDULER_START_DISK_QUEUE=f"scrapy.squeues.{queue}",
-        CONCURRENT_REQUESTS=1,
-    )
-    first = await crawl(ClosingSpider, settings, plans=plans, parked=20, close_after=0.1)
+    job = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:", "CONCURRENT_REQUESTS": 1}
+    job["SCHEDULER_START_DISK_QUEUE"] = f"scrapy.squeues.{queue}"
+    first = await visit(plans, ClosingSpider, whole=False, parked=20, close_after=0.1, **job)
     assert first.endings == []
     shop.robots = RULES
-    second = await crawl(settings=settings, plans=[])
+    second = await visit([], whole=False, **job)
     assert [ending.url for ending in sorted(second.endings, key=lambda e: e.number)] == plans
     order = [int(hit.path.strip("/")) for hit in shop.page_hits]
     assert order == sorted(order, reverse="Lifo" in queue)
@@ -325,15 +316,9 @@ async def test_a_base_that_takes_nothing_back_is_heard_of(site: Site) -> None:
     shop = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(3)]
     dropped: list[str] = []
-
-    def note(request: Request) -> None:
-        dropped.append(request.url)
-
-    def listen(crawler: Crawler) -> None:
-        crawler.signals.connect(note, signal=signals.request_dropped)
-
+    on = {signals.request_dropped: lambda request: dropped.append(request.url)}
     settings = obey(SCHEDULER=ForgetfulScheduler, CLOSESPIDER_TIMEOUT=0.5)
-    result = await crawl(settings=settings, plans=plans, prepare=listen)
+    result = await crawl(settings=settings, plans=plans, on=on)
     assert sorted(dropped) == plans
     assert len(result.lines("The scheduler did not take back", "WARNING")) == 3
 
@@ -383,14 +368,13 @@ async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> Non
 
     class PausingSpider(RequestsSpider):
         async def start(self) -> AsyncIterator[Any]:
-            engine: Any = self.crawler.engine
             async for request in super().start():
                 yield request
             await sleep(0.1)
-            engine.pause()
+            self.crawler.engine.pause()
             await sleep(0.5)
             assert shop.page_hits == []
-            engine.unpause()
+            self.crawler.engine.unpause()
 
     plans = [shop.url(f"/{n}") for n in range(5)]
     result = await visit(plans, PausingSpider)

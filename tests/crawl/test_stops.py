@@ -18,7 +18,7 @@ from tests.crawl.harness import MODES, crawl, crawl_under, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.test_explain import AskingSpider
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
@@ -236,9 +236,6 @@ async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path
 
 
 # --- while requests wait for their turn
-
-
-LATE = Reply(200, RULES, delay=0.2)
 
 
 async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:

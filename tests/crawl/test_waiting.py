@@ -19,14 +19,14 @@ from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Site
 from tests.timed import waits
 
-LATE = Reply(200, RULES, delay=0.2)
+BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
 
 
 def inversions(site: Site, settings: dict[str, Any]) -> int:
@@ -35,9 +35,7 @@ def inversions(site: Site, settings: dict[str, Any]) -> int:
     shops = site.authorities(20, RULES)
     urls = [shops[number % 20].url(f"/{number}") for number in range(4_000)]
     plans = [{"url": url, "priority": chance.randint(0, 9)} for url in urls]
-    queue = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
-    spider = "tests.crawl.spiders.QueuedSpider"
-    result = crawl_in_child(spider, {**settings, **queue}, plans=plans, timeout=300)
+    result = crawl_in_child(QueuedSpider, {**settings, **BY_PRIORITY}, plans=plans, timeout=300)
     sent = result.stats["sent"]
     assert len(sent) == len(plans)
     return sum(later > earlier for earlier, later in pairwise(sent))
@@ -146,9 +144,9 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     monkeypatch.setattr(ReadyQueue, where, fail)
     shops = site.authorities(3, LATE)
     urls = [shop.url(path) for shop in shops for path in ("/a", "/private", "/b")]
-    result = await crawl(settings=obey(CONCURRENT_REQUESTS=2), plans=urls)
-    result.check(expected=["The withholding of requests failed"])
-    assert len(result.lines("The withholding of requests failed", "ERROR")) == 1
+    failed = "The withholding of requests failed"
+    result = await visit(urls, CONCURRENT_REQUESTS=2, expected=[failed])
+    assert len(result.lines(failed, "ERROR")) == 1
     assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
     assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
     assert result.gate.cache_info()["waiting"] == 0
@@ -163,15 +161,14 @@ async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
             if put:
                 return ()
             middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-            assert middleware is not None
             middleware.withheld._give_up(ArithmeticError("injected"))
             middleware.withheld.put_back(lambda request: not put.append(request))
             return put  # so that each has an end
 
     late, other = site.authority(Reply(200, RULES, delay=0.5)), site.authority(RULES)
     urls = [late.url(f"/{number}") for number in range(9)]
-    result = await crawl(StoppedSpider, obey(), plans=[*urls, other.url("/first")])
-    result.check(["The withholding of requests failed"])
+    failed = ["The withholding of requests failed"]
+    result = await visit([*urls, other.url("/first")], StoppedSpider, expected=failed)
     assert sorted(request.url for request in put) == urls
     assert sorted(result.downloaded) == sorted([*urls, other.url("/first")])
 
@@ -184,10 +181,9 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
     shop = site.authority(Reply(200, RULES, delay=0.2))
     silent = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(6)]
-    queue = "scrapy.pqueues.ScrapyPriorityQueue"
-    settings = obey(CONCURRENT_REQUESTS=1, REP_TIMEOUT=1, SCHEDULER_PRIORITY_QUEUE=queue)
+    settings = {"CONCURRENT_REQUESTS": 1, "REP_TIMEOUT": 1, **BY_PRIORITY}
     urgent = [{"url": silent.url(f"/{number}"), "priority": 5} for number in range(100)]
-    result = (await crawl(settings=settings, plans=plans, onward={"/0": urgent})).check()
+    result = await visit(plans, onward={"/0": urgent}, **settings)
     assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
     # One more is under way when the most are withheld: it comes back for its rules.
     assert result.stats["robotstxt/waiting/max"] <= 20 + 1
