@@ -67,21 +67,24 @@ async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_ther
     assert min(gaps(slow)) >= 0.2
 
 
-async def test_what_gets_to_the_gate_after_the_rules_does_not_wait_for_itself(site: Site) -> None:
-    """The downloader has a request before the gate does; the host begins to ask in between."""
+@pytest.mark.parametrize(
+    ("order", "paths"),
+    [
+        # The downloader has them before the gate does; the host begins to ask in between.
+        (50, ["/", "/1?0.5", "/2?0.5"]),
+        # What is held up counts as sent after a moment, so the next is an interval behind it.
+        (950, ["/0?1.3", "/1?1.3"]),
+    ],
+    ids=["before the gate", "behind it"],
+)
+async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(
+    site: Site, order: int, paths: list[str]
+) -> None:
+    """Nor does a request that it holds up wait for itself."""
     slow = site.authority(SLOW)
-    plans = [slow.url("/"), slow.url("/1?0.5"), slow.url("/2?0.5")]
-    result = await visit(plans, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 50}, **HURRIED)
+    plans = [slow.url(path) for path in paths]
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: order}, **HURRIED)
     assert result.downloaded == plans
-    assert min(gaps(slow)) >= 0.2
-
-
-async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(site: Site) -> None:
-    """What it holds up counts as sent after a moment, so the next is an interval behind it."""
-    slow = site.authority(SLOW)
-    plans = [slow.url(f"/{number}?1.3") for number in range(2)]
-    await visit(plans, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 950}, **HURRIED)
-    assert len(slow.page_hits) == 2
     assert min(gaps(slow)) >= 0.2
 
 
@@ -119,14 +122,12 @@ class ImpatientSpider(RequestsSpider):
             yield self.request(response.urljoin("/last"))
 
 
-@pytest.mark.parametrize("settings", first(1, [obey, by_hand, by_hand_with_last_step]))
-async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(
-    site: Site, settings: Any
-) -> None:
+@pytest.mark.parametrize("by", first(1, [obey, by_hand, by_hand_with_last_step]))
+async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site, by: Any) -> None:
     """Nothing tells of its end; the next request waits for its turn, with a scheduler or not."""
     shop = site.authority(SLOW, {"/slow": Reply(200, "page", delay=1.0, framing="close")})
     plans = [shop.url("/first")]
-    result = await visit(plans, ImpatientSpider, by=settings, timeout=30)
+    result = await visit(plans, ImpatientSpider, by=by, timeout=30)
     assert result.downloaded == [shop.url("/first"), shop.url("/last")]
 
 

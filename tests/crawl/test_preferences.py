@@ -16,8 +16,8 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsTxt, usage_preferences
 from scrapy_rep.preferences.statement import CATEGORIES
-from tests.crawl.harness import crawl, visit
-from tests.crawl.plugin import BUILT_IN, by_hand, obey
+from tests.crawl.harness import visit
+from tests.crawl.plugin import BUILT_IN, SKIPPING, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.preferences.answers import answers
@@ -116,8 +116,7 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
     managed, by_path, free = site.authority(MANAGED), site.authority(BY_PATH), site.authority()
     urls = [managed.url("/x"), by_path.url("/text"), free.url("/"), by_path.url("/art/1")]
     rendered = {"url": free.url("/render"), "meta": {"robotstxt_page": by_path.url("/art/2")}}
-    use = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    result = await visit([*urls, rendered], OneByOneSpider, by=settings, **use)
+    result = await visit([*urls, rendered], OneByOneSpider, by=settings, **SKIPPING)
     assert result.downloaded == urls[1:3]
     assert result.forbidden == [urls[0], urls[3], free.url("/render")]
     assert result.stats["robotstxt/cache/hit"] == 2
@@ -172,19 +171,15 @@ async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) 
     mined = "User-agent: miner\nDisallow: /art\n"
     shop, strict, mine = (site.authority(robots) for robots in (named, other, mined))
     plans = [shop.url("/art"), mine.url("/art"), shop.url("/text"), strict.url("/art")]
-    settings = {
-        "ROBOTSTXT_USER_AGENT": "mybot",
-        "REP_PREFERENCES": "skip",
-        "REP_PURPOSES": ["train-ai", "tdm"],
-    }
+    settings = {"ROBOTSTXT_USER_AGENT": "mybot", "REP_PURPOSES": ["train-ai", "tdm"]}
     settings["REP_PURPOSE_TOKENS"] = {"train-ai": ["Google-Extended"], "tdm": "miner"}
-    result = await visit(plans, **settings)
+    result = await visit(plans, **settings, REP_PREFERENCES="skip")
     assert result.forbidden == plans[:2]
     problem = result.problem(plans[0])
     assert "the group of Google-Extended disallows train-ai" in problem.text
     assert "the group of miner disallows tdm" in result.problem(plans[1]).text
     assert problem.data["statement"]["line"] == 2
-    told = await visit(plans, UseSpider, **{**settings, "REP_PREFERENCES": "report"})
+    told = await visit(plans, UseSpider, **settings, REP_PREFERENCES="report")
     assert told.downloaded == plans
     assert said(told, plans[0]) == "train-ai=n"
 
@@ -193,16 +188,15 @@ async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Sit
     """What cannot be read for a fault drops the items. A page that says nothing says it to all."""
     pages = {"/said": page("Content-Usage: train-ai=y"), "/silent": page()}
     shop = site.authority(None, pages)
-    settings = by_hand(
-        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, NamelessGate: 100},
-        SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
-        REP_PAGE_DIRECTIVES="off",
-        REP_PREFERENCES="drop",
-        REP_PURPOSES=["train-ai"],
-    )
+    settings = {
+        "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, NamelessGate: 100},
+        "SPIDER_MIDDLEWARES": {RepSpiderMiddleware: 100},
+        "REP_PAGE_DIRECTIVES": "off",
+    }
     plans = [shop.url(path) for path in pages]
     failed = "The reading of usage preferences failed"
-    result = (await crawl(UseSpider, settings, plans=plans)).check([failed])
+    settings |= {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["train-ai"]}
+    result = await visit(plans, UseSpider, by=by_hand, expected=[failed], **settings)
     assert result.downloaded == plans
     assert len(result.lines(failed, "ERROR")) == 1
     assert items(result) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Timer
 from typing import Any
 
@@ -139,11 +139,8 @@ async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
     result = await visit([shop.url("/open")], REP_STORE=shared.uri)
     assert result.downloaded == [shop.url("/open")]
     assert len(shop.robots_hits) == 1  # the refresh, which nothing waits for
-    store = shared.open()
-    try:
+    with closing(shared.open()) as store:
         assert told(store.lease(key_of(shop), TERM))
-    finally:
-        store.close()
 
 
 async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
@@ -178,12 +175,9 @@ async def test_a_lease_that_does_not_end_shuts_no_site(
     """After the term of a lease and the time of a round a worker fetches for itself."""
     monkeypatch.setattr("scrapy_rep.sites.refresh.LEASE_TERM", 0.3)
     shop = site.authority(RULES)
-    other = shared.open()
-    assert told(other.lease(key_of(shop), 600.0))
-    try:
+    with closing(shared.open()) as other:
+        assert told(other.lease(key_of(shop), 600.0))
         result = await open_and_private(shop, REP_STORE=shared.uri, REP_TIMEOUT=0.3)
-    finally:
-        other.close()
     assert result.kinds == RULED
     assert len(shop.robots_hits) == 1
 

@@ -19,7 +19,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import Addon, RepScheduler, Withholding
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.scheduler import PatientPriorityQueue, withholding
+from scrapy_rep.scheduler import withholding
 from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.component import Component
@@ -101,21 +101,6 @@ async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     looked_up = result.stats["robotstxt/cache/hit"] + result.stats["robotstxt/cache/miss"]
     assert looked_up == len(plans)
     assert result.gate.cache_info()["waiting"] == 0
-
-
-@pytest.mark.parametrize("by", [obey, by_hand_with_last_step])
-async def test_the_queue_passes_over_crowded_slots_by_hand_as_well(site: Site, by: Any) -> None:
-    """Otherwise a thousand requests to one paced host would hold up all other hosts."""
-    classes: list[Any] = []
-
-    class LookingSpider(RequestsSpider):
-        def found(self, response: Response) -> Any:
-            classes.append(self.crawler.engine._slot.scheduler.pqclass)
-            return ()
-
-    plans = [site.authority(RULES).url("/a")]
-    await visit(plans, LookingSpider, by=by, SCHEDULER="scrapy_rep.RepScheduler")
-    assert classes == [PatientPriorityQueue]
 
 
 async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:

@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from tests.crawl.harness import crawl, visit
+from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.spiders import RequestsSpider
@@ -29,10 +29,8 @@ def urls(plans: list[dict[str, Any]]) -> list[str]:
     return [plan["url"] for plan in plans]
 
 
-@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-async def test_the_rules_of_the_page_govern_a_request_to_a_service(
-    site: Site, settings: Any
-) -> None:
+@pytest.mark.parametrize("by", [obey, by_hand], ids=["add-on", "by hand"])
+async def test_the_rules_of_the_page_govern_a_request_to_a_service(site: Site, by: Any) -> None:
     """RFC 9309 section 2.3: its authority and its path; the service is not asked for rules.
 
     The service may answer at another of its URLs. A page whose rules are unreachable is not asked
@@ -43,7 +41,7 @@ async def test_the_rules_of_the_page_govern_a_request_to_a_service(
     dark, free = site.authority(Reply(503)), site.authority(NOTHING)
     plans = [asked(service, shop.url(path)) for path in ("/open", "/private/x")]
     plans += [asked(service, dark.url("/x")), asked(service, free.url(), dont_obey_robotstxt=True)]
-    result = await visit(plans, by=settings)
+    result = await visit(plans, by=by)
     assert result.kinds == ["downloaded", "forbidden", "unreachable", "downloaded"]
     assert sorted(hit.path for hit in service.hits) == ["/render", "/render", "/v2", "/v2"]
     assert (len(shop.robots_hits), shop.page_hits, free.hits) == (1, [], [])
@@ -180,8 +178,7 @@ async def test_a_copied_meta_frees_no_page(site: Site) -> None:
         (service.url("/y"), opened, service.url("/x?2"), {}, "downloaded"),
     ):
         plans = [{"url": first, "meta": dict(meta)}]
-        made = crawl(MetaCopyingSpider, obey(), plans=plans, target=target, more=more)
-        result = (await made).check()
+        result = await visit(plans, MetaCopyingSpider, target=target, more=more)
         assert result.kind(target) == kind
     assert [hit.target for hit in service.page_hits] == ["/y", "/y", "/x?2"]
     assert closed.page_hits == []

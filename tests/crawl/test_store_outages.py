@@ -23,12 +23,11 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.waiting.shared_pace import SPREAD
-from tests.crawl.harness import crawl, visit
+from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
-from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
-from tests.crawl.test_shared_pace import Estate, at_work
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
 from tests.site import Hit, Site
 from tests.stores.samples import make_file
@@ -117,12 +116,10 @@ async def test_an_outage_is_one_line_and_its_end_another(
     for number, url in enumerate(urls(shop, 12)):
         plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
     is_custom = make is of_a_user
-    steps = {8: mend} if ends else {}
-    settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=4)
     # One that failed before has to be answered: all look-ups may have been made by the eighth page.
     late = site.authority().url("/a")
-    arguments = {"plans": plans, "steps": steps, "late": late, "late_after": len(plans)}
-    result = (await crawl(LateSpider, settings, **arguments)).check()
+    how = {"steps": {8: mend} if ends else {}, "late": late, "late_after": len(plans)}
+    result = await visit(plans, LateSpider, **how, REP_STORE=uri, CONCURRENT_REQUESTS=4)
     if not ends:
         mend()  # what holds the file closes it
     assert len(result.downloaded) == len(plans) + 1
@@ -290,7 +287,7 @@ def test_a_cluster_outlives_whatever_its_server_does(
 
     Each fault is shorter than a lease. No page comes too early, none is lost, none is forbidden.
     """
-    estate = Estate(site, 2.0)
+    estate = PacedEstate(site, 2.0)
     urls = estate.urls(int(seconds / 3.5), 6)
     private = [shop.url("/private/x") for shop in estate.others]
     seed = secrets.randbits(32)
@@ -397,10 +394,9 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     def mend() -> None:
         ReturningStore.works = True
 
-    settings = obey(REP_STORE=f"{__name__}.ReturningStore")
     plans = [shop.url(f"/{n}") for n in range(5) for shop in shops]
-    arguments = {"plans": plans, "steps": {5: mend}, "late": late.url("/"), "late_after": 5}
-    result = (await crawl(LateSpider, settings, **arguments)).check()
+    how = {"steps": {5: mend}, "late": late.url("/"), "late_after": 5}
+    result = await visit(plans, LateSpider, **how, REP_STORE=f"{__name__}.ReturningStore")
     assert len(result.downloaded) == len(plans) + 1
     assert result.stats["robotstxt/crawl_delay/without_store"] >= 2
     back = min(ReturningStore.back.values())

@@ -15,7 +15,7 @@ from scrapy_rep.stores import Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import crawled, modules, struck
-from tests.crawl.harness import crawl, crawl_under, visit
+from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
@@ -47,13 +47,14 @@ def urls(shop: Authority, count: int) -> list[str]:
     return [shop.url(f"/{number}") for number in range(count)]
 
 
-def sharing(tmp_path: Path, **settings: Any) -> dict[str, Any]:
+@pytest.fixture
+def shared(tmp_path: Path) -> dict[str, str]:
     """The settings of a crawl on the store of the test."""
-    return obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", **settings)
+    return {"REP_STORE": f"sqlite://{tmp_path}/robots.db"}
 
 
 async def test_a_turn_of_another_worker_is_waited_for(
-    site: Site, store: Store, tmp_path: Path, mode: str
+    site: Site, store: Store, shared: Any, mode: str
 ) -> None:
     """All pages of another host are fetched meanwhile; then the turn ends."""
     shop, other = paced(site, 0.5), site.authority()
@@ -72,7 +73,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
     started = time.monotonic()
     thread.start()
     plans = [*urls(shop, 3), *urls(other, 20)]
-    result = (await crawl_under(mode, settings=sharing(tmp_path), plans=plans)).check()
+    result = await visit(plans, mode=mode, **shared)
     thread.join()
     assert len(result.downloaded) == 23
     assert other.page_hits[-1].received < ended[0]
@@ -86,7 +87,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
 
 @pytest.mark.slow
 async def test_a_turn_is_held_for_as_long_as_a_request_takes(
-    site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, store: Store, shared: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is renewed, so that it outlasts its lease; after the crawl nobody has to wait for it."""
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 2.0)
@@ -103,7 +104,7 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
 
     thread = threading.Thread(target=watch)
     thread.start()
-    (await crawl(settings=sharing(tmp_path), plans=urls(shop, 1))).check()
+    await visit(urls(shop, 1), **shared)
     watching.set()
     thread.join()
     assert len(waits) > 3
@@ -112,38 +113,36 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
 
 
 async def test_pages_from_the_http_cache_use_up_no_turn(
-    site: Site, store: Store, tmp_path: Path
+    site: Site, store: Store, shared: Any, tmp_path: Path
 ) -> None:
     """They never reach the site, so that no other worker waits for them."""
-    shop = paced(site, 0.1)
-    settings = sharing(tmp_path, HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
-    (await crawl(settings=settings, plans=urls(shop, 10))).check()
+    shop, cache = paced(site, 0.1), {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    await visit(urls(shop, 10), **shared, **cache)
     shop.robots = "User-agent: *\nCrawl-delay: 30\n"
-    again = (await crawl(settings=settings, plans=urls(shop, 10))).check()
+    again = await visit(urls(shop, 10), **shared, **cache)
     assert len(again.downloaded) == len(shop.page_hits) == 10
     assert turn_of(store, 1.0, 0.1, shop.host).token
 
 
 async def test_a_request_that_does_not_obey_holds_up_the_other_workers(
-    site: Site, store: Store, tmp_path: Path
+    site: Site, store: Store, shared: Any
 ) -> None:
     """It waits for no turn, but its end begins the interval for all."""
     shop = paced(site, 1.5)
     plans = [shop.url("/1"), {"url": shop.url("/2"), "meta": {"dont_obey_robotstxt": True}}]
     begun = time.monotonic()
-    (await crawl(settings=sharing(tmp_path), plans=plans)).check()
+    await visit(plans, **shared)
     turn = turn_of(store, 1.0, 1.5, shop.host)
     assert turn.wait > 1.5 - (time.monotonic() - begun)
 
 
 async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
-    site: Site, store: Store, tmp_path: Path
+    site: Site, store: Store, shared: Any
 ) -> None:
     """REP_SHARED_PACE = False: another worker's turn is none of its business."""
     shop = paced(site, 0.3)
     token = turn_of(store, 600.0, 0.3, shop.host).token
-    settings = sharing(tmp_path, REP_SHARED_PACE=False)
-    (await crawl(settings=settings, plans=urls(shop, 3))).check()
+    await visit(urls(shop, 3), **shared, REP_SHARED_PACE=False)
     assert min(gaps(shop)) >= 0.3
     store.end_turn(shop.host, token or "", 0.3)
 
@@ -152,11 +151,10 @@ async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path:
     """It is for one crawl at a time; how that keeps its pace from run to run is another matter."""
     shop = paced(site, 0.1)
     await visit(urls(shop, 2), JOBDIR=str(tmp_path))
-    store = SqliteStore(tmp_path / "robots.db")
-    assert len(list(store.scan())) == 1
-    for table in ("turns", "turn_memory"):
-        assert list(store._file.rows(f"SELECT * FROM {table}")) == []
-    store.close()
+    with closing(SqliteStore(tmp_path / "robots.db")) as store:
+        assert len(list(store.scan())) == 1
+        for table in ("turns", "turn_memory"):
+            assert list(store._file.rows(f"SELECT * FROM {table}")) == []
 
 
 async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) -> None:
@@ -223,7 +221,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))]
 )
 async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
-    site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+    site: Site, store: Store, shared: Any, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
     """An exception at each place where something is called or awaited, an eighth at a time."""
     for name, seconds in {"LEASE": 0.5, "RETRY": 0.05, "BEAT": 0.1, "UNUSED": 0.2}.items():
@@ -231,7 +229,7 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
 
     async def visit() -> str:
         shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()
-        await crawled(sharing(tmp_path), plans=[*urls(shop, 3), *urls(other, 3)])
+        await crawled(obey(**shared), plans=[*urls(shop, 3), *urls(other, 3)])
         apart = min(gaps(shop), default=0.1)
         return "" if apart >= 0.1 else f"{apart:.3f} s apart"
 

@@ -19,7 +19,7 @@ from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
-from tests.crawl.plugin import LATE, RULES, obey
+from tests.crawl.plugin import LATE, RULES, by_hand_with_last_step, obey
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
@@ -208,11 +208,20 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
 
 
-async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> None:
-    """Scrapy's queue passes over the slot then, also while those that have waited go."""
+OURS = "scrapy_rep.RepScheduler"
+SCHEDULERS = {"add-on": {}, "named": {"SCHEDULER": OURS}}
+SCHEDULERS["by hand"] = {"by": by_hand_with_last_step, "SCHEDULER": OURS}
+
+
+@pytest.mark.parametrize("how", SCHEDULERS.values(), ids=SCHEDULERS)
+async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site, how: Any) -> None:
+    """Scrapy's queue passes over the slot then, also while those that have waited go.
+
+    Otherwise a thousand requests to one paced host would hold up all other hosts.
+    """
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(200)]
-    result = await visit(plans, QueuedSpider)
+    result = await visit(plans, QueuedSpider, **how)
     assert len(result.downloaded) == 200
     # Beside these, the first one has come back.
     assert result.stats["robotstxt/waiting/max"] <= 100 + 1
