@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +53,17 @@ def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite://{tmp_path}/robots.db"
     server: RedisServer = request.getfixturevalue("server")
     return server.uri
+
+
+@pytest.fixture
+def constants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Other values of the constants of a module: `constants("waiting.shared_pace", LEASE=1.0)`."""
+
+    def change(module: str, **values: object) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(f"scrapy_rep.{module}.{name}", value)
+
+    return change
 
 
 @pytest.fixture

@@ -80,9 +80,7 @@ class SharedStore:
 
     def grow_older(self, shop: Authority, seconds: float) -> None:
         """The answer that is kept was fetched that long before."""
-        entry = self.kept(shop)
-        assert entry
-        assert entry.answer
+        entry: Any = self.kept(shop)
         fetched_at = entry.answer.fetched_at - seconds
         self.keep(shop, Entry(replace(entry.answer, fetched_at=fetched_at)))
 

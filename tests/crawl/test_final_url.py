@@ -6,9 +6,12 @@ Browsers and services follow redirects by themselves, so that no request for the
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,14 @@ import pytest
 from tests.commands.running import robots
 from tests.crawl.closing import ClosingSpider, FetchingSpider
 from tests.crawl.faults import crawled, modules, some, struck
-from tests.crawl.harness import crawl_under, visit
+from tests.crawl.harness import crawl_in_child, crawl_under, visit
 from tests.crawl.pacing import SLOTLESS
 from tests.crawl.plugin import DEMANDING, NOTHING, RULES, obey, override
 from tests.crawl.result import Result
 from tests.crawl.test_decision_log import decisions
 from tests.crawl.test_preferences import UseSpider
 from tests.records.archives import archives
-from tests.replies import Hang, Peer, Reply, redirect
+from tests.replies import Hang, Peer, Reply, html, redirect
 from tests.site import Site
 
 BROWSER = {"DOWNLOAD_HANDLERS": {"http": "tests.crawl.handlers.FollowingHandler"}}
@@ -315,3 +318,53 @@ async def test_a_fault_anywhere_lets_no_forbidden_page_through(
         return f"{finals - allowed} came" if finals - allowed else ""
 
     assert await struck(modules(*INVOLVED), visit, some(places, 1)) == []
+
+
+# --- scrapy-playwright and a real Chromium
+
+
+@pytest.fixture
+def browser() -> dict[str, Any]:
+    """The settings that have pages loaded in the browser.
+
+    Without it the tests are skipped; with CI set they fail.
+    """
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None or find_spec("scrapy_playwright") is None:
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("Chromium (Debian: apt-get install chromium) or the extra `browser` is missing")
+    options = {"executable_path": program, "args": ["--no-sandbox", "--no-proxy-server"]}
+    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+    return {"DOWNLOAD_HANDLERS": {"http": handler}, "PLAYWRIGHT_LAUNCH_OPTIONS": options}
+
+
+@pytest.mark.slow
+def test_the_page_that_the_browser_was_redirected_to_is_judged(
+    site: Site, browser: dict[str, Any]
+) -> None:
+    """By the rules of its own site, and a forbidden one never reaches a callback."""
+    far, dark = site.authority(RULES), site.authority(Reply(503))
+    pages = {
+        "/plain": html("a page"),
+        "/own": redirect("/private/x"),
+        "/far": redirect(far.url("/private")),
+        "/twice": redirect("/far"),
+        "/dark": redirect(dark.url("/")),
+        "/open": redirect(far.url("/open#top")),
+    }
+    shop = site.authority(RULES, pages)
+    plans = [{"url": shop.url(path), "meta": {"playwright": True}} for path in pages]
+    result = crawl_in_child(settings=obey(**browser), plans=plans, timeout=100).check()
+    kinds = {path: result.kind(shop.url(path)) for path in pages}
+    assert kinds == {
+        "/plain": "downloaded",
+        "/own": "forbidden",
+        "/far": "forbidden",
+        "/twice": "forbidden",
+        "/dark": "unreachable",
+        "/open": "downloaded",
+    }
+    assert result.ending(shop.url("/open")).final.startswith(far.url("/open"))
+    assert result.stats["robotstxt/final_url/judged"] == 5
+    assert result.stats["robotstxt/final_url/refused"] == 4
+    assert len(far.robots_hits) == len(dark.robots_hits) == 1

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import gc
 import random
+import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from email.utils import formatdate
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -18,15 +21,17 @@ from scrapy import signals
 from scrapy.http import Response
 
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from tests.crawl.clock import Ahead
+from tests.crawl.clock import DAY, Ahead
 from tests.crawl.harness import MODES, crawl_in_child, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.plugin import LATE, NOTHING, RULES, obey
+from tests.crawl.result import Result
 from tests.crawl.sharing import shared_store_of
 from tests.crawl.spiders import OneByOneSpider as OneByOneSpider
 from tests.crawl.spiders import TickingSpider
-from tests.replies import Reply, Reset
+from tests.replies import Reply, Reset, redirect
 from tests.rows import first
-from tests.site import Authority, Site
+from tests.site import Authority, Hit, Site
+from tests.timed import waits
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -86,6 +91,204 @@ async def test_dead_hosts_are_left_alone_for_a_minute(
     assert asked(dead) == {3: 10}
     assert len(result.unreachable) == requests
     assert [hit for shop in dead for hit in shop.page_hits] == []
+
+
+# --- how long it is used (RFC 9309 2.4, RFC 9111)
+
+
+async def visit_at(clock: Ahead, times: list[float], *urls: str, **settings: Any) -> Result:
+    """One request for each URL after another, at each of the times."""
+    tick = clock.through([moment for moment in times for _ in urls])
+    return await visit([*urls] * len(times), OneByOneSpider, tick=tick, **settings)
+
+
+async def fetches_after(
+    clock: Ahead, moments: Mapping[Authority, Sequence[float]]
+) -> dict[Authority, list[int]]:
+    """How many fetches each site has seen after a request at each of its moments: one crawl."""
+    visits = sorted(
+        ((at, shop) for shop, times in moments.items() for at in times), key=itemgetter(0)
+    )
+    found: dict[Authority, list[int]] = {shop: [] for shop in moments}
+    onward = clock.through([moment for moment, _ in visits])
+
+    def tick(ended: int) -> None:
+        shop = visits[ended - 1][1]
+        found[shop].append(len(shop.robots_hits))
+        onward(ended)
+
+    plans = [shop.url("/open") for _, shop in visits]
+    await visit(plans, OneByOneSpider, tick=tick)
+    return found
+
+
+def said(**headers: str) -> Reply:
+    """Rules, and how long they last."""
+    return Reply(200, RULES, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def date(clock: Ahead, seconds: float) -> str:
+    """An HTTP date so many seconds from now."""
+    return formatdate(clock.time() + seconds, usegmt=True)
+
+
+LIVES: list[tuple[dict[str, str], float]] = [
+    ({}, DAY),
+    ({"Cache_Control": "max-age=600"}, 600),  # a 404
+    ({"Cache_Control": "max-age=600"}, 600),
+    ({"Cache_Control": "max-age=600", "Age": "300"}, 300),
+    ({"Cache_Control": "max-age=10"}, 60),
+    ({"Cache_Control": "no-store"}, 60),
+    ({"Cache_Control": "no-cache, max-age=86400"}, 60),
+    ({"Cache_Control": "max-age=31536000"}, DAY),
+    ({"Expires": "0"}, 60),
+    ({"Cache_Control": "max-age=600", "Expires": "0"}, 600),
+]
+
+
+async def test_an_answer_lives_as_long_as_it_says(site: Site, clock: Ahead) -> None:
+    """Within a minute and a day: no fetch before, one after (RFC 9309 section 2.4).
+
+    So does an answer that says there are no rules.
+    """
+    shops = [site.authority(said(**headers)) for headers, _ in LIVES]
+    shops[1].robots = Reply(404, "", {"Cache-Control": "max-age=600"})
+    # RFC 9111 section 5.3: counted from the Date of the response
+    dated = said(Date=date(clock, -100), Expires=date(clock, 500))
+    rows = [*zip(shops, LIVES, strict=True), (site.authority(dated), ("a date", 600))]
+    times = {shop: (0, 0.89 * life if life > 60 else 59, life + 1) for shop, (_, life) in rows}
+    found = await fetches_after(clock, times)
+    for shop, row in rows:
+        assert found[shop] == [1, 1, 2], row
+
+
+# --- conditional requests
+
+
+class Versions:
+    """A robots.txt with validators; it answers 304 to who knows its version."""
+
+    def __init__(self, etag: str | None = '"1"', modified: str | None = None) -> None:
+        self.body, self.etag, self.modified = RULES, etag, modified
+
+    def __call__(self, hit: Hit) -> Reply:
+        """The answer."""
+        headers = [("ETag", self.etag), ("Last-Modified", self.modified)]
+        told = [(name, value) for name, value in headers if value is not None]
+        known = hit.header("If-None-Match"), hit.header("If-Modified-Since")
+        if known == (self.etag, self.modified):
+            return Reply(304, "", told)
+        return Reply(200, self.body, told)
+
+
+MODIFIED = "Fri, 06 Nov 2026 10:00:00 GMT"
+
+
+async def test_a_304_renews_what_is_known_without_parsing_it_again(
+    site: Site, clock: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RFC 9110 section 13.1: the validators go back as they came; the rules stand."""
+    parsed = []
+    parse = RobotsTxt.parse
+    monkeypatch.setattr(
+        RobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
+    )
+    kinds = [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
+    shops = {site.authority(Versions(*validators)): validators for validators in kinds}
+    times = [0, DAY + 1, DAY + 2, 1.8 * DAY, 2 * DAY + 5]
+    result = await visit_at(clock, times, *(shop.url("/private") for shop in shops))
+    assert len(result.forbidden) == len(times) * len(shops)
+    for shop, validators in shops.items():
+        hits = shop.robots_hits
+        sent = [(hit.header("If-None-Match"), hit.header("If-Modified-Since")) for hit in hits]
+        assert sent == [(None, None), validators, validators]
+    assert len(parsed) == len(shops)
+    assert result.stats["robotstxt/cache/revalidated"] == 2 * len(shops)
+
+
+async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
+    """The server does not know the validator any more: 200 and new rules."""
+    versions = Versions()
+    shop = site.authority(versions)
+
+    def tick(ended: int) -> None:
+        versions.body, versions.etag = NOTHING, '"2"'
+        clock.seconds = 1.1 * DAY
+
+    plans = [shop.url("/open")] * 2
+    result = await visit(plans, OneByOneSpider, tick=tick)
+    assert result.kinds == ["downloaded", "forbidden"]
+
+
+async def test_validators_go_only_to_the_uri_they_speak_of(site: Site, clock: Ahead) -> None:
+    """The ETag is of the redirect's target; neither the first hop nor another target gets it."""
+    target, old, new = (site.authority(pages={"/rules": Versions()}) for _ in range(3))
+    shop = site.authority(redirect(target.url("/rules")))
+    moved = site.authority([redirect(old.url("/rules")), redirect(new.url("/rules"))])
+    urls = [shop.url("/private"), moved.url("/private")]
+    result = await visit_at(clock, [0, DAY + 1], *urls)
+    assert len(result.forbidden) == 4
+    assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
+    assert [hit.header("If-None-Match") for hit in target.page_hits] == [None, '"1"']
+    assert [hit.header("If-None-Match") for hit in new.page_hits] == [None]
+
+
+@waits  # how many go by the copy is a matter of how long a fetch takes
+async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
+    site: Site, clock: Ahead
+) -> None:
+    """Unreachable for a while, then a 304: fresh again, and no longer stale."""
+    versions = Versions()
+    shop = site.authority(lambda hit: Reply(503) if 1 <= clock.seconds / DAY < 3 else versions(hit))
+    times = [0, 2 * DAY, *(4 * DAY + n for n in range(50))]
+    result = await visit_at(clock, times, shop.url("/private"))
+    assert len(result.forbidden) == 52
+    assert shop.robots_hits[-1].header("If-None-Match") == '"1"'
+    # Some go by the copy until the fetch in the background is back.
+    assert 2 <= result.stats["robotstxt/cache/stale"] < 40
+    assert result.stats["robotstxt/cache/revalidated"] == 1
+
+
+# --- Retry-After
+
+
+async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -> None:
+    """RFC 9110 section 10.2.3: not before; at least our own back-off, at most a day."""
+    values = [("600", 600), ("10", 60), ("9999999", DAY), ("soon", 60), (None, 60)]
+    values.append((date(clock, 1_000.5), 1_000))
+    rows = {
+        site.authority([Reply(status, "", {"Retry-After": value} if value else {}), RULES]): wait
+        for status in (429, 503)
+        for value, wait in values
+    }
+    found = await fetches_after(
+        clock, {shop: (0, wait - 1, wait + 1) for shop, wait in rows.items()}
+    )
+    for shop, wait in rows.items():
+        assert found[shop] == [1, 1, 2], wait
+        assert [hit.path for hit in shop.page_hits] == ["/open"]  # it has recovered
+
+
+# --- rules that age while requests wait
+
+
+@pytest.mark.parametrize("status", first(1, ["ageing", "expired"]))
+async def test_rules_that_expire_while_requests_wait_hold_up_none(
+    site: Site, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    """Most of a day goes by while 30 requests wait for their turn: all are made."""
+    real, skipped = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + skipped[0])
+
+    def leap(hit: Any) -> Reply:
+        skipped[0] = {"ageing": 22.8, "expired": 25.0}[status] * 3600
+        return Reply(200, "page")
+
+    shop = site.authority(LATE, leap)
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert 2 <= len(shop.robots_hits) <= 3
 
 
 # --- what memory has no room for is not fetched again while it is fresh

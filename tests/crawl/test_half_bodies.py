@@ -71,6 +71,12 @@ def compression(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {"COMPRESSION_ENABLED": request.param}
 
 
+def in_each_coding(missing: int = 0) -> list[Reply]:
+    """A file in each coding, without its last octets."""
+    bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
+    return [sent("length", coding, body, len(body) - missing) for coding, body in bodies]
+
+
 async def visit_all(site: Site, robots: list[Reply], **settings: Any) -> list[str]:
     """How a request for a page ends, for an authority with each of those robots.txt."""
     proxy = Proxy(site)
@@ -149,9 +155,7 @@ async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: st
 
     RFC 9110 section 15.3.7: a 206 is a part of the file, whatever range it names, if any.
     """
-    bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
-    whole = [sent("length", coding, body, len(body)) for coding, body in bodies]
-    half = [sent("length", coding, body, len(body) - 1) for coding, body in bodies]
+    whole, half = in_each_coding(), in_each_coding(missing=1)
     start, size = TEXT.index(b"Disallow"), len(TEXT)
     ranges = (f"0-{start - 1}/{size}", f"0-{start - 1}/*", f"0-{size}/9")
     heads = [{}, *({"Content-Range": f"bytes {named}"} for named in ranges)]
@@ -214,9 +218,7 @@ async def test_what_a_component_keeps_is_as_good_as_what_came(site: Site, compre
     """A cache of the project, say: the response that it is shown can be answered with again."""
     Keeper.kept.clear()
     settings = {"DOWNLOADER_MIDDLEWARES": {Keeper: 950}, **compression}
-    bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
-    whole = [sent("length", coding, body, len(body)) for coding, body in bodies]
-    shops = [site.authority([reply, Reply(500)]) for reply in whole]
+    shops = [site.authority([reply, Reply(500)]) for reply in in_each_coding()]
     plans = [shop.url("/private") for shop in shops]
     for _ in range(2):
         result = await visit(plans, **settings)

@@ -153,10 +153,10 @@ async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
 
 
 async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, constants: Any
 ) -> None:
     """It waits for fresh rules (RFC 9309 section 2.4), and is the next again."""
-    monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.3)
+    constants("access.policy", MIN_LIFETIME=0.3)
     slow = site.authority(Reply(200, PACED, {"Cache-Control": "max-age=0"}, delay=0.05))
     plans = [slow.url(f"/{number}") for number in range(9)]
     await visit(plans)
@@ -233,9 +233,9 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
     assert min(gaps(shop)) >= 0.2
 
 
-async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_remembered_is_bounded(site: Site, constants: Any) -> None:
     """Where a crawl meets more authorities than are remembered, each is held all the same."""
-    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 2)
+    constants("waiting.turns", _MOST_HOSTS=2)
     shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
     result = await visit(urls, REP_MAX_CRAWL_DELAY=0.2)
@@ -243,11 +243,9 @@ async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.Mon
     assert len(result.lines("asks for 30 s")) == 5
 
 
-async def test_a_host_that_was_forgotten_keeps_its_interval(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_host_that_was_forgotten_keeps_its_interval(site: Site, constants: Any) -> None:
     """Another host takes its place; when it was last requested is remembered all the same."""
-    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_HOSTS", 1)
+    constants("waiting.turns", _MOST_HOSTS=1)
     one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
     plans = [one.url("/0"), other.url("/0"), one.url("/1")]
     result = await visit(plans, OneByOneSpider)

@@ -17,7 +17,7 @@ from tests.crawl.clock import Ahead
 from tests.crawl.harness import crawl_in_child, visit
 from tests.crawl.plugin import NOTHING, OPEN, RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.test_freshness import visit_at
+from tests.crawl.test_flights import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
 from tests.site import Authority, Site

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import statistics
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import scrapy
 from scrapy import Request
 
 from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
-from tests.crawl.harness import MODES, crawl, crawl_under, visit
+from tests.crawl.harness import MODES, crawl, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
@@ -29,7 +28,7 @@ AT_ONCE = 2.0
 """Seconds within which a stop is over."""
 
 
-def mixed(site: Site, chance: random.Random, count: int = 20) -> list[Authority]:
+def mixed(site: Site, chance: random.Random) -> list[Authority]:
     """Authorities whose robots.txt hangs, trickles, is late, fails or is there at once."""
     replies = [
         Hang(),
@@ -39,7 +38,7 @@ def mixed(site: Site, chance: random.Random, count: int = 20) -> list[Authority]
         Reply(503, delay=chance.uniform(0.0, 0.4)),
         Reply(200, RULES),
     ]
-    return [site.authority(replies[n % len(replies)]) for n in range(count)]
+    return [site.authority(replies[n % len(replies)]) for n in range(20)]
 
 
 def busy(**settings: Any) -> dict[str, Any]:
@@ -52,10 +51,11 @@ def busy(**settings: Any) -> dict[str, Any]:
     return obey(**{**room, "CONCURRENT_ITEMS": 2, "REP_RETRY_DELAYS": [0.2, 5], **settings})
 
 
-def stopped_well(result: Result, expected: Iterable[str] = ()) -> None:
-    """The stop was quick and the log has no trouble."""
+async def stopped(plans: list[Any], spider: Any = ClosingSpider, **named: Any) -> Result:
+    """A crawl with room for everything, of which the stop was quick."""
+    result = await visit(plans, spider, **{"by": busy, "whole": False, **named})
     assert result.stats.get("closing/seconds", 0.0) < AT_ONCE * slowness()
-    result.check_log(expected)
+    return result
 
 
 async def stop_at(site: Site, seed: int, parked: int) -> Result:
@@ -67,8 +67,7 @@ async def stop_at(site: Site, seed: int, parked: int) -> Result:
     urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
     chance.shuffle(urls)
     after = chance.uniform(0.0, 1.0)
-    how = {"parked": min(parked, 200), "close_after": after, "timeout": 20}
-    return await crawl(ClosingSpider, busy(), plans=urls, **how)
+    return await stopped(urls, parked=min(parked, 200), close_after=after, timeout=20)
 
 
 @waits
@@ -78,7 +77,6 @@ async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
     waiting, seconds = [], []
     for seed in range(13):
         result = await stop_at(site, seed, 500)
-        stopped_well(result)
         stats = result.stats
         left = stats["scheduler/enqueued"] - stats.get("scheduler/dequeued", 0)
         assert len(result.endings) + left == len(result.made), f"seed {seed}: {left} left"
@@ -107,15 +105,13 @@ async def test_what_a_stop_interrupts_is_made_by_a_later_run(
         for n in range(6)
     ]
     urls = [shops[n % len(shops)].url(f"/{n}") for n in range(requests)]
-    settings = busy(JOBDIR=str(tmp_path))
     for _ in range(2):
         after = chance.uniform(0.0, 0.9)
-        result = await crawl(ClosingSpider, settings, plans=urls, close_after=after)
-        stopped_well(result)
+        result = await stopped(urls, close_after=after, JOBDIR=str(tmp_path))
         assert result.unreachable == []
     for shop in shops:
         shop.robots = RULES
-    stopped_well(await crawl(ClosingSpider, settings, plans=urls))
+    await stopped(urls, JOBDIR=str(tmp_path))
     asked = Counter(shop.url(hit.target) for shop in shops for hit in shop.page_hits)
     assert asked == Counter(urls), "lost, or made twice"
 
@@ -129,11 +125,11 @@ async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> Non
     shop = site.authority([Hang(), RULES], {"/a": redirect(far.url("/b"))})
     form = {"method": "POST", "body": "the body", "headers": {"X-Mine": "yes"}, "meta": {"mine": 1}}
     plans = [{"url": shop.url("/form"), "priority": 7, **form}, shop.url("/a")]
-    settings = busy(JOBDIR=str(tmp_path), REP_STORE="memory:")
-    how = {"parked": 2, "close_after": 0.1, "allowed_domains": [shop.host]}
-    first = await crawl(ClosingSpider, settings, plans=plans, **how)
+    job = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:"}
+    how = {"by": busy, "whole": False, "allowed_domains": [shop.host], **job}
+    first = await visit(plans, ClosingSpider, parked=2, close_after=0.1, **how)
     assert first.endings == []
-    second = await crawl(ClosingSpider, settings, plans=[], allowed_domains=[shop.host])
+    second = await visit([], ClosingSpider, **how)
     assert second.stats["scheduler/dequeued"] == 2
     page, moved = shop.page_hits
     sent = page.method, page.header("X-Mine"), page.header("Content-Length")
@@ -271,8 +267,7 @@ async def test_closespider_settings_stop_a_crawl_that_waits(
     """Whatever makes Scrapy stop: requests that wait for a robots.txt do not hold it up."""
     dark, shop = site.authority(Hang()), site.authority(RULES)
     urls = [dark.url(f"/{n}") for n in range(50)] + [shop.url(f"/{n}") for n in range(5)]
-    result = await crawl(ItemSpider, busy(**settings), plans=urls, timeout=8)
-    stopped_well(result)
+    result = await stopped(urls, ItemSpider, timeout=8, **settings)
     assert result.stats["finish_reason"].startswith("closespider_")
     # The spider without items is looked at once a second, and the second time it has none.
     assert result.stats["elapsed_time_seconds"] < (2 + AT_ONCE) * slowness()
@@ -282,7 +277,7 @@ async def test_closespider_settings_stop_a_crawl_that_waits(
 # --- direct downloads: a stop waits for them, as Scrapy does
 
 
-PATIENT = busy(REP_TIMEOUT=1.2, REP_RETRY_DELAYS=[])
+PATIENT: dict[str, Any] = {"REP_TIMEOUT": 1.2, "REP_RETRY_DELAYS": []}
 """Settings under which a robots.txt that never comes is given up in time for a stop."""
 
 
@@ -301,9 +296,8 @@ async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
     """
     other, shop = site.authority(RULES_OF_ITS_PAGE[ends]), site.authority(RULES)
     settings = {**PATIENT, "JOBDIR": str(tmp_path) if job else None}
-    how = {"plans": [shop.url("/a")], "inner": other.url("/b"), "close_after": 0.3}
-    result = await crawl_under(mode, FetchingSpider, settings, **how)
-    stopped_well(result)
+    how = {"mode": mode, "inner": other.url("/b"), "close_after": 0.3}
+    result = await stopped([shop.url("/a")], FetchingSpider, **how, **settings)
     assert result.stats["inner"] == ends
     assert len(other.page_hits) == (ends == "200")
 
@@ -325,9 +319,8 @@ async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
     }
     files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
     plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
-    how = {"plans": plans, "files": files, "close_after": 0.5}
-    result = await crawl_under(mode, ItemSpider, settings, **how)
-    stopped_well(result, TOLD_LOUDLY)
+    how = {"mode": mode, "files": files, "close_after": 0.5, "expected": TOLD_LOUDLY}
+    await stopped(plans, ItemSpider, **how, **settings)
     assert dark.page_hits == []
     assert [hit.path for hit in late.page_hits] == ["/file"]
     asked = [hit.path for hit in slow.page_hits]
@@ -341,9 +334,8 @@ async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: st
     """The page that it holds goes on as well."""
     shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
     plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(5)]
-    settings = inner(dict, 950)(**PATIENT)
-    result = await crawl_under(mode, ClosingSpider, settings, plans=plans, close_after=0.4)
-    stopped_well(result)
+    how = {"by": inner(busy, 950), "mode": mode, "close_after": 0.4}
+    result = await stopped(plans, **how, **PATIENT)
     assert sorted(result.downloaded) == sorted(plans)
     assert len(slow.page_hits) == 5
     assert min(gaps(slow)) >= 0.29
@@ -353,9 +345,8 @@ async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: st
 async def test_explain_ends_with_the_crawl(site: Site) -> None:
     """Who asks about a URL gets an answer, and it is no permission."""
     dark = site.authority(Hang())
-    questions = [(dark.url("/a"), None)]
-    result = await crawl(AskingSpider, busy(), questions=questions, close_after=0.5, timeout=6)
-    stopped_well(result)
+    how = {"questions": [(dark.url("/a"), None)], "close_after": 0.5, "timeout": 6}
+    result = await stopped([], AskingSpider, **how)
     assert [verdict.allowed for verdict in result.crawler.spider.answers] in ([False], [])
 
 

@@ -26,7 +26,7 @@ from scrapy_rep.waiting.shared_pace import SPREAD
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
 from tests.crawl.sharing import CustomStore
-from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced, urls
 from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
 from tests.site import Hit, Site
@@ -51,13 +51,17 @@ class FailingStore(CustomStore):
         return super().get(authority, crawler)
 
 
-def of_redis(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+Broken = tuple[str, Callable[[], object]]
+"""The URI of a store that does not work, and what mends it."""
+
+
+def of_redis(server: RedisServer, place: Path) -> Broken:
     """A server that is not there at the start."""
     server.stop()
     return server.uri, server.start
 
 
-def of_sqlite(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+def of_sqlite(server: RedisServer, place: Path) -> Broken:
     """A file that another process writes to."""
     make_file(place / "robots.db")
     other = sqlite3.connect(place / "robots.db", isolation_level=None)
@@ -65,15 +69,13 @@ def of_sqlite(server: RedisServer, place: Path) -> tuple[str, Callable[[], objec
     return f"sqlite://{place}/robots.db", other.close
 
 
-def of_sqlite_without_its_directory(
-    server: RedisServer, place: Path
-) -> tuple[str, Callable[[], object]]:
+def of_sqlite_without_its_directory(server: RedisServer, place: Path) -> Broken:
     """A file in the place of the directory."""
     (place / "file").write_text("x")
     return f"sqlite://{place}/file/robots.db", (place / "file").unlink
 
 
-def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+def of_a_user(server: RedisServer, place: Path) -> Broken:
     """A custom store."""
     FailingStore.left = math.inf
     return f"{__name__}.FailingStore", lambda: setattr(FailingStore, "left", 0)
@@ -98,18 +100,11 @@ STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 @pytest.mark.parametrize("make", STORES)
 @pytest.mark.parametrize("ends", [True, False])
 async def test_an_outage_is_one_line_and_its_end_another(
-    site: Site,
-    server: RedisServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[RedisServer, Path], tuple[str, Callable[[], object]]],
-    ends: bool,
+    site: Site, server: RedisServer, tmp_path: Path, constants: Any, make: Any, ends: bool
 ) -> None:
     """From the start of the crawl: by one request, by many, and by those that have a pace."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
-    monkeypatch.setattr("scrapy_rep.sites.outage.FIRST_PAUSE", 0.01)
-    monkeypatch.setattr("scrapy_rep.sites.outage.LONGEST_PAUSE", 0.05)
+    constants("waiting.shared_pace", LEASE=1.0, RETRY=0.3)
+    constants("sites.outage", FIRST_PAUSE=0.01, LONGEST_PAUSE=0.05)
     uri, mend = make(server, tmp_path)
     shop, others = paced(site, 0.2), site.authorities(24)
     plans: list[Any] = []
@@ -158,11 +153,7 @@ def flap(server: RedisServer, seconds: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (down, 8.5), (flap, 5.5)])
 async def test_an_outage_is_over_when_it_is_over(
-    site: Site,
-    server: RedisServer,
-    tmp_path: Path,
-    outage: Callable[[Any, float], None],
-    seconds: float,
+    site: Site, server: RedisServer, tmp_path: Path, outage: Any, seconds: float
 ) -> None:
     """If it is shorter than a lease, no request is made without a turn, however often it comes.
 
@@ -192,11 +183,10 @@ async def test_an_outage_is_over_when_it_is_over(
 
 
 async def test_a_redis_server_whose_memory_is_full_is_said_once(
-    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    site: Site, server: RedisServer, constants: Any
 ) -> None:
     """It refuses turns at once; after a lease each worker keeps the pace by itself."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.2)
+    constants("waiting.shared_pace", LEASE=1.0, RETRY=0.2)
     full: list[float] = []
 
     def page(_: Hit) -> Reply:
@@ -331,12 +321,11 @@ class PartlyDeadStore(CustomStore):
 
 @pytest.mark.slow
 async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_that_is_down(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, constants: Any
 ) -> None:
     """The answers for other hosts do not count, and those are not held up either."""
     lease, interval = 2.0, 0.1
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", lease)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
+    constants("waiting.shared_pace", LEASE=lease, RETRY=0.1)
     dead, well = paced(site, interval), paced(site, interval)
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
@@ -372,16 +361,14 @@ class ReturningStore(CustomStore):
 
 @pytest.mark.parametrize("fails", ["for all hosts", "for one host"])
 async def test_a_store_that_is_back_is_not_believed_for_an_interval(
-    site: Site, monkeypatch: pytest.MonkeyPatch, fails: str
+    site: Site, monkeypatch: pytest.MonkeyPatch, constants: Any, fails: str
 ) -> None:
     """It does not know which requests workers made meanwhile that could not tell it.
 
     They may have made some to a host that this one has met only since.
     """
     interval = 0.5
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.SETTLED", 0.1)
+    constants("waiting.shared_pace", LEASE=0.4, RETRY=0.1, SETTLED=0.1)
     shops = [paced(site, interval), paced(site, interval, Reply(200, delay=0.15))]
     robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
     late = site.authority(Reply(200, robots, delay=0.5))
@@ -390,12 +377,9 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     monkeypatch.setattr(ReturningStore, "back", {})
     monkeypatch.setattr(ReturningStore, "works", False)
     ReturningStore.entries.clear()
-
-    def mend() -> None:
-        ReturningStore.works = True
-
     plans = [shop.url(f"/{n}") for n in range(5) for shop in shops]
-    how = {"steps": {5: mend}, "late": late.url("/"), "late_after": 5}
+    how = {"late": late.url("/"), "late_after": 5}
+    how["steps"] = {5: lambda: setattr(ReturningStore, "works", True)}
     result = await visit(plans, LateSpider, **how, REP_STORE=f"{__name__}.ReturningStore")
     assert len(result.downloaded) == len(plans) + 1
     assert result.stats["robotstxt/crawl_delay/without_store"] >= 2

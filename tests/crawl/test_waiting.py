@@ -15,7 +15,6 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
@@ -173,11 +172,9 @@ async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
     assert sorted(result.downloaded) == sorted([*urls, other.url("/first")])
 
 
-async def test_urgent_requests_are_not_all_withheld_at_once(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_urgent_requests_are_not_all_withheld_at_once(site: Site, constants: Any) -> None:
     """Beside ready requests, too, the base is not asked while the most are withheld."""
-    monkeypatch.setattr(withheld, "MOST", 20)
+    constants("waiting.withheld", MOST=20)
     shop = site.authority(Reply(200, RULES, delay=0.2))
     silent = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(6)]
@@ -193,13 +190,13 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
 
 
 async def test_more_than_may_be_withheld_wait_without_being_lost(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, constants: Any
 ) -> None:
     """Past the limit, the others stay in the queue that they are in; all of them end.
 
     Those that the downloader already has come back, and are withheld as well.
     """
-    monkeypatch.setattr(withheld, "MOST", 10)
+    constants("waiting.withheld", MOST=10)
     silent = site.authorities(2, Hang())
     good = site.authorities(10, Reply(200, RULES, delay=0.1), Reply(200, "page", delay=0.1))
     waits = [silent[n % 2].url(f"/{n}") for n in range(60)]
