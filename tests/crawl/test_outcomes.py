@@ -15,7 +15,7 @@ from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import call_later
 
 from tests.crawl.component import Component
-from tests.crawl.harness import crawl_in_child, crawl_under, visit
+from tests.crawl.harness import crawl_in_child, visit
 from tests.crawl.plugin import NOTHING, OPEN, RULES, obey
 from tests.replies import (
     Bomb,
@@ -168,15 +168,11 @@ async def test_each_answer_has_its_outcome(
     there = {name: make(site) for name, (make, _) in cases.items()}
     urls = [a.url(path) for a in there.values() for path in ("/open", "/private")]
     hosts = [authority.host for authority in there.values()]
-    settings = obey(REP_TIMEOUT=patience, CONCURRENT_REQUESTS=32)
-    result = await crawl_under(mode, settings=settings, plans=urls, allowed_domains=hosts)
-    result.check()
+    settings = {"REP_TIMEOUT": patience, "CONCURRENT_REQUESTS": 32}
+    result = await visit(urls, mode=mode, allowed_domains=hosts, **settings)
     expected = {name: kinds for name, (_, kinds) in cases.items()}
-    ends = {
-        name: (result.kind(authority.url("/open")), result.kind(authority.url("/private")))
-        for name, authority in there.items()
-    }
-    assert ends == expected
+    pairs = zip(result.kinds[::2], result.kinds[1::2], strict=True)
+    assert dict(zip(there, pairs, strict=True)) == expected
     asked = {a.url(hit.path) for a in there.values() for hit in a.page_hits}
     assert asked & set(urls) == set(result.downloaded)
     dark = [authority for name, authority in there.items() if expected[name] == DARK]
@@ -277,7 +273,7 @@ async def test_the_rules_are_for_every_method(site: Site) -> None:
 
 
 class BlockingExtension(Component):
-    """Holds the loop up for 3 s while the first robots.txt is fetched."""
+    """Holds the loop up for 1.2 s while the first robots.txt is fetched."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -291,9 +287,9 @@ class BlockingExtension(Component):
 async def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())
-    settings = obey(REP_TIMEOUT=0.5, EXTENSIONS={f"{__name__}.BlockingExtension": 1})
     plans = [silent.url("/a"), silent.url("/b")]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    blocking = {f"{__name__}.BlockingExtension": 1}
+    result = await visit(plans, mode=mode, REP_TIMEOUT=0.5, EXTENSIONS=blocking)
     assert result.unreachable == plans
     assert {result.problem(url).data["cause"] for url in plans} == {"timeout"}
     assert silent.page_hits == []

@@ -125,34 +125,28 @@ class World:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self.names: dict[str, list[Any]] = {}
+        self.names: dict[str, list[str]] = {}
         self.routes: dict[str, str] = {}
 
-    def place(self, name: str, addresses: list[Any], robots: Any = NOTHING) -> Authority:
-        """An authority of that name; all its addresses that are not of this machine lead there."""
+    def place(self, name: str, address: str, robots: Any = NOTHING) -> Authority:
+        """An authority of that name; its address leads there, unless it is its own, `""`."""
         authority = self._site.authority(robots)
-        lists = addresses if addresses and isinstance(addresses[0], list) else [addresses]
-        mine = [[a if a != "mine" else authority.host for a in some] for some in lists]
-        self.names[name] = mine if len(mine) > 1 else mine[0]
-        for address in (a for some in mine for a in some):
-            if not address.startswith("127.") and ":" not in address:
-                self.routes[address] = authority.host
+        self.names[name] = [address or authority.host]
+        if address:
+            self.routes[address] = authority.host
         return authority
 
     def public(self, to: str) -> str:
         """The URL of a page of a new public site, whose robots.txt is a redirect."""
         number = len(self.names)
         name = f"public{number}.example"
-        authority = self.place(name, [f"9.9.{number}.9"], redirect(to))
+        authority = self.place(name, f"9.9.{number}.9", redirect(to))
         return f"http://{name}:{authority.port}/page"
 
     def crawl(self, mode: str, plans: list[str], **settings: Any) -> Result:
         """A crawl of this world."""
-        network = {
-            "EXTENSIONS": {"tests.crawl.network.FakeNetwork": 1},
-            "FAKE_NAMES": self.names,
-            "FAKE_ROUTES": self.routes,
-        }
+        network = {"FAKE_NAMES": self.names, "FAKE_ROUTES": self.routes}
+        network["EXTENSIONS"] = {"tests.crawl.network.FakeNetwork": 1}
         settings = obey(**network, **settings)
         return crawl_in_child(mode=mode, settings=settings, plans=plans).check()
 
@@ -164,11 +158,11 @@ def world(site: Site) -> World:
 
 
 PRIVATE = {
-    "loopback": ["mine"],
-    "private": ["10.1.2.3"],
-    "link-local": ["169.254.169.254"],
-    "shared": ["100.64.1.2"],
-    "this network": ["0.0.0.0"],
+    "loopback": "",
+    "private": "10.1.2.3",
+    "link-local": "169.254.169.254",
+    "shared": "100.64.1.2",
+    "this network": "0.0.0.0",
 }
 
 
@@ -182,23 +176,23 @@ def test_the_answer_of_a_private_address_does_not_count(
     the guard is for what comes from outside.
     """
     inner = {
-        f"inner{number}.example": world.place(f"inner{number}.example", addresses, OPEN)
-        for number, addresses in enumerate(PRIVATE.values())
+        f"inner{number}.example": world.place(f"inner{number}.example", address, OPEN)
+        for number, address in enumerate(PRIVATE.values())
     }
     refused = [world.public(f"http://{name}:{one.port}/robots.txt") for name, one in inner.items()]
-    rules = world.place("rules.example", ["8.8.8.8"])
+    rules = world.place("rules.example", "8.8.8.8")
     there = f"http://rules.example:{rules.port}/robots.txt"
-    between = world.place("between.example", ["8.8.4.4"], redirect(there))
+    between = world.place("between.example", "8.8.4.4", redirect(there))
     over_two = f"http://between.example:{between.port}/robots.txt"
     # With a body: Scrapy 2.14 does not tell which address an empty one came from.
-    back = world.place("back.example", ["192.168.1.1"], redirect(there, body=b"Moved"))
+    back = world.place("back.example", "192.168.1.1", redirect(there, body=b"Moved"))
     inward = redirect(f"http://back.example:{back.port}/robots.txt")
-    turning = world.place("turning.example", ["8.8.4.5"], inward)
+    turning = world.place("turning.example", "8.8.4.5", inward)
     refused.append(world.public(f"http://turning.example:{turning.port}/robots.txt"))
     world.names["nowhere.example"] = []
     nowhere = world.public("http://nowhere.example/robots.txt")
     loop = world.public("/robots.txt?2")
-    mine = world.place("mine.example", ["mine"])
+    mine = world.place("mine.example", "")
     local = site.authority(redirect(f"http://mine.example:{mine.port}/robots.txt")).url("/page")
     followed = [world.public(there), world.public(over_two), local]
     result = world.crawl(mode, [*refused, nowhere, loop, *followed])

@@ -31,6 +31,7 @@ from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.faults import FAULTS, faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
 from tests.stores.samples import make_file, told
+from tests.stores.servers import RedisServer
 from tests.timed import waits
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -241,34 +242,29 @@ class OnwardSpider(RequestsSpider):
         yield self.request(authority.url("/private/x"))
 
 
-async def outlived(site: Site, uri: str, die: Callable[[], None]) -> Result:
-    """The crawl, in which each request ended as its site's rules say."""
-    plans = [site.authority(SLOW_RULES).url("/") for _ in range(2)]
-    how = {"site": site, "die": die, "timeout": 40}
-    result = await visit(plans, OnwardSpider, **how, REP_STORE=uri)
-    kinds = result.by_url
-    assert {url for url in kinds if "private" in url} == set(result.forbidden)
-    assert {url for url in kinds if "private" not in url} == set(result.downloaded)
-    return result
-
-
-def check_stored(result: Result, uri: str) -> None:
-    """What was fetched last is in the store."""
-    last = {authority_of(url) for url in result.downloaded[-10:]}
-    with closing(RedisStore(uri)) as store:
-        assert [authority for authority in last if told(store.get(authority)) is None] == []
+async def outlived(site: Site, deployment: Any, victim: Callable[[], RedisServer]) -> Result:
+    """A crawl in which each request ended as its site's rules say, and the last are stored."""
+    try:
+        uri = deployment.start().uri
+        plans = [site.authority(SLOW_RULES).url("/") for _ in range(2)]
+        how = {"site": site, "die": victim().stop, "timeout": 40}
+        result = await visit(plans, OnwardSpider, **how, REP_STORE=uri)
+        kinds = result.by_url
+        assert {url for url in kinds if "private" in url} == set(result.forbidden)
+        assert {url for url in kinds if "private" not in url} == set(result.downloaded)
+        last = {authority_of(url) for url in result.downloaded[-10:]}
+        with closing(RedisStore(uri)) as store:
+            assert [authority for authority in last if told(store.get(authority)) is None] == []
+        return result
+    finally:
+        deployment.stop()
 
 
 @waits
 async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.4: a store that is away costs no verdict; then it is used again."""
     deployment = SentinelDeployment(tmp_path, GIVEN_UP_AFTER)
-    try:
-        uri = deployment.start().uri
-        result = await outlived(site, uri, deployment.master().stop)
-        check_stored(result, uri)
-    finally:
-        deployment.stop()
+    result = await outlived(site, deployment, lambda: deployment.master())
     assert result.stats["robotstxt/store/error"] >= 1
     said = len(result.lines(SAID, "WARNING"))
     assert said <= 1  # a failover may be over before a second look-up has failed
@@ -280,12 +276,7 @@ async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path
 async def test_a_crawl_outlives_a_master_of_its_cluster(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.4: the sites whose entries were on the node cost a fetch at most."""
     deployment = ClusterDeployment(tmp_path, GIVEN_UP_AFTER)
-    try:
-        uri = deployment.start().uri
-        result = await outlived(site, uri, deployment.servers[1].stop)
-        check_stored(result, uri)
-    finally:
-        deployment.stop()
+    await outlived(site, deployment, lambda: deployment.servers[1])
 
 
 # --- the password

@@ -148,19 +148,6 @@ def crawl_together(
     return Workers(server.uri, directory, REP_TIMEOUT=timeout)
 
 
-def ask_together(
-    site: Site, server: RedisServer, directory: Path, robots: Script, **settings: Any
-) -> tuple[list[Authority], Workers]:
-    """Eight workers, all there before the first of 200 requests to five sites is in the queue."""
-    shops = [site.authority(robots) for _ in range(5)]
-    urls = [shop.url(f"/{n}") for n in range(40) for shop in shops]
-    workers = at_work(server, directory, 8, urls, **settings)
-    workers.finish()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"unreachable": 200}
-    assert sum(bool(workers.ends(number)) for number in range(8)) >= 2  # some may be too late
-    return shops, workers
-
-
 SIZES = first(1, [30, 500])
 
 
@@ -216,9 +203,17 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
 def test_eight_workers_make_one_round_of_attempts(
     site: Site, server: RedisServer, tmp_path: Path, store_uri: str, robots: Any
 ) -> None:
-    """Five sites that are down: three attempts at each, whoever makes them; the others wait."""
+    """Five sites that are down: three attempts at each, whoever makes them; the others wait.
+
+    All are there before the first of 200 requests is in the queue.
+    """
     own = {"REP_STORE": store_uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
-    shops, workers = ask_together(site, server, tmp_path, robots, **own)
+    shops = [site.authority(robots) for _ in range(5)]
+    urls = [shop.url(f"/{n}") for n in range(40) for shop in shops]
+    workers = at_work(server, tmp_path, 8, urls, **own)
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"unreachable": 200}
+    assert sum(bool(workers.ends(number)) for number in range(8)) >= 2  # some may be too late
     hits = [hit for shop in shops for hit in shop.robots_hits]
     askers = Counter(hit.header("User-Agent") for hit in hits)
     print(f"attempts: {len(hits)}, by worker: {askers}")  # noqa: T201
