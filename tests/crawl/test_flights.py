@@ -1,6 +1,6 @@
 """How often an authority is asked for its robots.txt: once, at expiry, and as the back-off says.
 
-RFC 9309 section 2.4.
+How long an answer is used, and how it is asked for again (RFC 9309 2.4, RFC 9111, 9110).
 """
 
 from __future__ import annotations
@@ -168,8 +168,10 @@ async def test_an_answer_lives_as_long_as_it_says(site: Site, clock: Ahead) -> N
 class Versions:
     """A robots.txt with validators; it answers 304 to who knows its version."""
 
-    def __init__(self, etag: str | None = '"1"', modified: str | None = None) -> None:
-        self.body, self.etag, self.modified = RULES, etag, modified
+    def __init__(
+        self, body: str = RULES, etag: str | None = '"1"', modified: str | None = None
+    ) -> None:
+        self.body, self.etag, self.modified = body, etag, modified
 
     def __call__(self, hit: Hit) -> Reply:
         """The answer."""
@@ -194,7 +196,7 @@ async def test_a_304_renews_what_is_known_without_parsing_it_again(
         RobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
     )
     kinds = [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
-    shops = {site.authority(Versions(*validators)): validators for validators in kinds}
+    shops = {site.authority(Versions(RULES, *validators)): validators for validators in kinds}
     times = [0, DAY + 1, DAY + 2, 1.8 * DAY, 2 * DAY + 5]
     result = await visit_at(clock, times, *(shop.url("/private") for shop in shops))
     assert len(result.forbidden) == len(times) * len(shops)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import signals
 
 from tests.crawl.harness import visit
-from tests.crawl.spiders import RequestsSpider
 from tests.site import Site
 
 # From the strongest to the weakest: each name has a group that forbids a page of that name.
@@ -158,26 +158,18 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     assert result.lines("User-Agent|token", "WARNING") == ([warns] if warns else [])
 
 
-class LateSpider(RequestsSpider):
-    """Sets a name that is not a token when the crawl is running."""
-
-    name_set: Any = 7
-
-    async def start(self) -> Any:
-        """The check at the start came before."""
-        self.robotstxt_user_agent = self.name_set
-        async for request in super().start():
-            yield request
-
-
 @pytest.mark.parametrize("name", [7, [["mybot"]]])
 async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
     site: Site, tmp_path: Path, name: Any
 ) -> None:
     """Each request ends in RobotsUnreachable, with a decision log as without one."""
     shop, log = site.authority(), tmp_path / "decisions.jsonl"
-    how = {"name_set": name, "expected": ["robotstxt_user_agent"]}
-    result = await visit([shop.url("/a")], LateSpider, **how, REP_DECISION_LOG=str(log))
+
+    def late(spider: Any) -> None:  # the check at the start came before
+        spider.robotstxt_user_agent = name
+
+    how = {"on": {signals.spider_opened: late}, "expected": ["robotstxt_user_agent"]}
+    result = await visit([shop.url("/a")], **how, REP_DECISION_LOG=str(log))
     assert result.unreachable == [shop.url("/a")]
     assert shop.page_hits == []
     assert len(log.read_text().splitlines()) == 2

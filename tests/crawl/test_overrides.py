@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import RobotsForbidden, Verdict
-from scrapy_rep.gate.overrides import AppliedOverrides
+from tests.crawl.clock import DAY, Ahead
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import NOTHING, RULES, SKIPPING, by_hand, override
@@ -19,8 +18,8 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
 from tests.crawl.test_explain import ask
 from tests.proxy import Proxy
-from tests.replies import Hang, Reply
-from tests.site import Authority, Site
+from tests.replies import Hang, Reply, html
+from tests.site import Authority, Hit, Site
 
 USED = "robotstxt/override/used"
 EXPIRED = "robotstxt/override/expired"
@@ -84,10 +83,8 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     result = await visit([urls[2], *urls], OneByOneSpider, REP_OVERRIDES=entries)
     assert result.kinds == ["downloaded", "downloaded", "forbidden", "downloaded"]
     assert result.stats["robotstxt/cache/hit"] == 2
-    verdict = verdict_of(result, urls[1])
-    assert verdict.override is not None
+    verdict: Any = verdict_of(result, urls[1])
     assert verdict.override.startswith("forbid, entry 1")
-    assert verdict.without is not None
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
@@ -199,20 +196,14 @@ async def test_expired_overrides_are_named_and_not_applied(site: Site) -> None:
     assert "delay, entry 2" in unused
 
 
-async def test_an_override_that_expires_during_the_crawl_ends(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_override_that_expires_during_the_crawl_ends(site: Site, clock: Ahead) -> None:
     """With its last day, and it is named at the close."""
-    shop = site.authority(NOTHING)
-    applied = AppliedOverrides.__init__
 
-    def clock() -> float:
-        return time.time() + (86_400 if len(shop.page_hits) >= 2 else 0)
+    def page(_: Hit) -> Reply:
+        clock.seconds = DAY if len(shop.page_hits) >= 2 else 0.0
+        return html()
 
-    def with_clock(self: Any, overrides: Any, stats: Any, read_pace: Any, _: Any) -> None:
-        applied(self, overrides, stats, read_pace, clock)
-
-    monkeypatch.setattr(AppliedOverrides, "__init__", with_clock)
+    shop = site.authority(NOTHING, page)
     urls = [shop.url(f"/{number}") for number in range(6)]
     entries = [entry(shop, "allow", until=today().isoformat())]
     result = await crawl_with(entries, urls, CONCURRENT_REQUESTS=1)

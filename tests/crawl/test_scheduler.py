@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
-from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import Settings
@@ -22,7 +21,6 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduler import withholding
 from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.component import Component
 from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey, override
@@ -135,30 +133,20 @@ async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
     assert not any(name.startswith("robotstxt") for name in result.stats)
 
 
-class DroppingExtension(Component):
-    """Counts ``request_scheduled``, and drops a URL when it comes the second time."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self.count = Counter[str]()
-        crawler.signals.connect(self.scheduled, signal=signals.request_scheduled)
-
-    def scheduled(self, request: Request) -> None:
-        """A request is about to be enqueued."""
-        self.count[request.url] += 1
-        self.crawler.stats.set_value("scheduled", dict(self.count))
-        if request.url.endswith("/dropped") and self.count[request.url] > 1:
-            raise IgnoreRequest
-
-
 async def test_a_request_that_is_dropped_on_its_way_back_holds_up_no_other(site: Site) -> None:
     """A handler of ``request_scheduled`` sees the first request of a site twice."""
-    shop = site.authority(LATE)
+    shop, scheduled = site.authority(LATE), Counter[str]()
+
+    def drop(request: Request) -> None:
+        scheduled[request.url] += 1
+        if request.url.endswith("/dropped") and scheduled[request.url] > 1:
+            raise IgnoreRequest
+
     plans = [shop.url("/dropped"), *(shop.url(f"/{n}") for n in range(5))]
-    settings = {"EXTENSIONS": {DroppingExtension: 0}, "CONCURRENT_REQUESTS": 2}
-    result = await visit(plans, whole=False, **settings)
+    on = {signals.request_scheduled: drop}
+    result = await visit(plans, on=on, whole=False, CONCURRENT_REQUESTS=2)
     assert sorted(result.downloaded) == sorted(plans[1:])
-    assert Counter(result.stats["scheduled"].values()) == {1: 5, 2: 1}
+    assert Counter(scheduled.values()) == {1: 5, 2: 1}
 
 
 class AnsweringMiddleware:
@@ -254,15 +242,7 @@ class LazySpider(ClosingSpider):
     async def start(self) -> AsyncIterator[Any]:
         """One request after another."""
         for number in range(self.most):
-            yield Request(f"{self.url}{number}", self.page, errback=self.failed)
-
-    def page(self, response: Response) -> Iterable[Any]:
-        """A page came."""
-        self.crawler.stats.inc_value("pages")
-        return ()
-
-    def failed(self, failure: Any) -> None:
-        """None came."""
+            yield self.request(f"{self.url}{number}")
 
 
 @pytest.mark.parametrize(

@@ -58,25 +58,20 @@ async def stopped(plans: list[Any], spider: Any = ClosingSpider, **named: Any) -
     return result
 
 
-async def stop_at(site: Site, seed: int, parked: int) -> Result:
-    """A crawl with so many requests for silent sites is stopped at a point that the seed says."""
-    chance = random.Random(seed)
-    silent = [site.authority(reply) for reply in (Hang(), Hang(), Trickle(200, RULES, interval=2))]
-    shops = mixed(site, chance)
-    urls = [silent[n % len(silent)].url(f"/{n}") for n in range(parked)]
-    urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
-    chance.shuffle(urls)
-    after = chance.uniform(0.0, 1.0)
-    return await stopped(urls, parked=min(parked, 200), close_after=after, timeout=20)
-
-
 @waits
 @pytest.mark.timeout(400)
 async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
     """500 for silent sites, thirteen seeded points: every request ends, or is left as it was."""
     waiting, seconds = [], []
     for seed in range(13):
-        result = await stop_at(site, seed, 500)
+        chance = random.Random(seed)
+        replies = Hang(), Hang(), Trickle(200, RULES, interval=2)
+        silent, shops = [site.authority(reply) for reply in replies], mixed(site, chance)
+        urls = [silent[n % len(silent)].url(f"/{n}") for n in range(500)]
+        urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
+        chance.shuffle(urls)
+        after = chance.uniform(0.0, 1.0)
+        result = await stopped(urls, parked=200, close_after=after, timeout=20)
         stats = result.stats
         left = stats["scheduler/enqueued"] - stats.get("scheduler/dequeued", 0)
         assert len(result.endings) + left == len(result.made), f"seed {seed}: {left} left"
