@@ -1,8 +1,8 @@
-"""Spiders that are stopped in the middle, and say how long the stop took."""
+"""Spiders that are stopped in the middle, say how long the stop took, or ask the middleware."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -115,3 +115,26 @@ class ItemSpider(ClosingSpider):
         """The item, which is kept."""
         self.item = {"url": response.url, "file_urls": [*self.files]}
         yield self.item
+
+
+class AskingSpider(ClosingSpider):
+    """Asks about `questions` (URL, agent) before its requests, and keeps the answers."""
+
+    questions: list[tuple[str, Any]]
+
+    async def start(self) -> AsyncIterator[Any]:
+        """First the questions."""
+        self.answers: list[Any] = []
+        self.infos = [self.gate.cache_info()]
+        for url, agent in self.questions:
+            self.answers.append(await self.answer(url, agent))
+        self.infos.append(self.gate.cache_info())
+        async for request in super().start():
+            yield request
+
+    async def answer(self, url: str, agent: Any) -> Any:
+        """The verdict, or why there is none."""
+        try:
+            return await self.gate.explain(url, agent)
+        except ValueError as error:
+            return error

@@ -42,8 +42,7 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
 @pytest.fixture(params=EACH_MODE)
 def mode(request: pytest.FixtureRequest) -> str:
     """The reactor of a crawl, or none: by default asyncio's."""
-    mode: str = request.param
-    return mode
+    return str(request.param)
 
 
 @pytest.fixture(params=first(1, OURS))

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from tests.crawl.component import Component
+from tests.crawl.middlewares import Component
 
 
 class TooLargeError(IgnoreRequest):

@@ -6,10 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.component import Component
+
+
+class Component:
+    """What Scrapy makes for one crawl: a middleware, an extension, a download handler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler: Any = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        """Scrapy's way to make one."""
+        return cls(crawler)
 
 
 class HoldingMiddleware:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tests.crawl.component import Component
+from tests.crawl.middlewares import Component
 
 Known = Callable[[str], "list[str] | None"]
 

@@ -19,6 +19,11 @@ from twisted.internet.defer import Deferred
 from tests.site import Authority
 
 
+def pages(shop: Authority, count: int) -> list[str]:
+    """The URLs of so many pages of an authority."""
+    return [shop.url(f"/{number}") for number in range(count)]
+
+
 def gaps(*authorities: Authority) -> list[float]:
     """Seconds between the pages asked for, one after another, of all these authorities."""
     times = sorted(hit.received for authority in authorities for hit in authority.page_hits)

@@ -30,16 +30,11 @@ class RequestsSpider(Spider):
 
     name = "requests"
     crawler: Any
+    onward: Mapping[str, Iterable[Plan]] = {}
 
-    def __init__(
-        self,
-        plans: Iterable[Plan] = (),
-        onward: Mapping[str, Iterable[Plan]] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, plans: Iterable[Plan] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.plans = list(plans)
-        self.onward = onward or {}
         self.made: list[str] = []
         self.endings: list[Ending] = []
 

@@ -55,9 +55,8 @@ def decisions(log: Path) -> list[dict[str, Any]]:
 
 async def record(log: Path, plans: Iterable[Any], *how: Any, **named: Any) -> Result:
     """A crawl that records."""
-    return await visit(
-        plans, *how, REP_DECISION_LOG=str(log), ROBOTSTXT_USER_AGENT="mybot", **named
-    )
+    named |= {"REP_DECISION_LOG": str(log), "ROBOTSTXT_USER_AGENT": "mybot"}
+    return await visit(plans, *how, **named)
 
 
 async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
@@ -247,7 +246,7 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
 
 
 @pytest.mark.parametrize(
-    ("setting", "path", "missing", "said"),
+    ("setting", "path", "module", "said"),
     [
         ("REP_DECISION_LOG", "none/log", "", "cannot be opened: no file can be made"),
         ("REP_DECISION_LOG", "log", "msgspec", r"needs msgspec: pip install 'scrapy_rep\[evid"),
@@ -257,17 +256,12 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
     ],
 )
 def test_what_cannot_be_written_ends_the_crawl(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    setting: str,
-    path: str,
-    missing: str,
-    said: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, path: str, module: str, said: str
 ) -> None:
     """The log or the archive: at its start, in one line, which says what to install."""
-    if missing:
+    if module:  # it is missing
         monkeypatch.delitem(sys.modules, "scrapy_rep.records.recorder")
-        monkeypatch.setitem(sys.modules, missing, None)
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=f"^{setting} = [^\n]*{said}[^\n]*$"):
         gate_with(**{setting: str(tmp_path / path)})
     assert list(tmp_path.iterdir()) == []

@@ -17,9 +17,8 @@ from scrapy.http import Response
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.component import Component
 from tests.crawl.harness import MODES, crawl_in_child, visit
-from tests.crawl.middlewares import inner
+from tests.crawl.middlewares import Component, inner
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import LATE, RULES, by_hand, by_hand_with_last_step, obey
 from tests.replies import Reply

@@ -16,6 +16,7 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.closing import ItemSpider
 from tests.crawl.harness import crawl, visit
+from tests.crawl.pacing import pages
 from tests.crawl.plugin import DEMANDING, NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -127,16 +128,9 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     """Scrapy's names for what Scrapy counts, and the family goes on; no name of a host."""
     shop, closed, dark = site.authority(RULES), site.authority(NOTHING), site.authority(Reply(503))
     moved, none = site.authority(Reply(301, "", {"Location": "/r"}), {"/r": RULES}), site.refusing()
-    plans = [
-        *[shop.url(f"/{n}") for n in range(3)],
-        shop.url("/private"),
-        closed.url("/"),
-        dark.url("/"),
-        moved.url("/private"),
-        none.url("/"),
-        {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
-    ]
-    result = await visit(plans)
+    by = {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}}
+    refused = [shop.url("/private"), closed.url("/"), moved.url("/private")]
+    result = await visit([*pages(shop, 3), *refused, dark.url("/"), none.url("/"), by])
     stats = {k.removeprefix("robotstxt/"): v for k, v in result.stats.items() if "robotstxt/" in k}
     looked_up = stats.pop("cache/hit", 0) + stats.pop("cache/miss")
     expected = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from scrapy_rep import Verdict
-from tests.crawl.closing import ClosingSpider
+from tests.crawl.closing import AskingSpider, ClosingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
@@ -21,29 +21,6 @@ User-agent: otherbot
 Disallow: /
 Allow: /for-others
 """
-
-
-class AskingSpider(ClosingSpider):
-    """Asks about `questions` (URL, agent) before its requests, and keeps the answers."""
-
-    questions: list[tuple[str, Any]]
-
-    async def start(self) -> AsyncIterator[Any]:
-        """First the questions."""
-        self.answers: list[Any] = []
-        self.infos = [self.gate.cache_info()]
-        for url, agent in self.questions:
-            self.answers.append(await self.answer(url, agent))
-        self.infos.append(self.gate.cache_info())
-        async for request in super().start():
-            yield request
-
-    async def answer(self, url: str, agent: Any) -> Any:
-        """The verdict, or why there is none."""
-        try:
-            return await self.gate.explain(url, agent)
-        except ValueError as error:
-            return error
 
 
 async def ask(

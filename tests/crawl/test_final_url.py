@@ -290,13 +290,7 @@ async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_s
         assert line["requested"].startswith(start)
 
 
-INVOLVED = (
-    "scrapy_rep.downloadermiddlewares",
-    "scrapy_rep.gate.gate",
-    "scrapy_rep.gate.judge",
-    "scrapy_rep.gate.page_url",
-    "scrapy_rep.records.recorder",
-)
+INVOLVED = ("gate.gate", "gate.judge", "gate.page_url", "downloadermiddlewares", "records.recorder")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind
@@ -317,7 +311,8 @@ async def test_a_fault_anywhere_lets_no_forbidden_page_through(
         finals = {ending.final for ending in endings if ending.kind == "downloaded"}
         return f"{finals - allowed} came" if finals - allowed else ""
 
-    assert await struck(modules(*INVOLVED), visit, some(places, 1)) == []
+    names = modules(*(f"scrapy_rep.{name}" for name in INVOLVED))
+    assert await struck(names, visit, some(places, 1)) == []
 
 
 # --- scrapy-playwright and a real Chromium

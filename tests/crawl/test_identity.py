@@ -25,13 +25,11 @@ def plan(url: str, sources: list[str]) -> dict[str, Any]:
     return {"url": url, "meta": meta, "headers": headers}
 
 
+HEADERS = {"User-Agent": f"{NAMES['default-headers']}/2.0"}
 CONFIGURED: dict[str, tuple[str, Any]] = {
     "spider": ("robotstxt_user_agent", NAMES["spider"]),
     "setting": ("ROBOTSTXT_USER_AGENT", NAMES["setting"]),
-    "default-headers": (
-        "DEFAULT_REQUEST_HEADERS",
-        {"User-Agent": f"{NAMES['default-headers']}/2.0"},
-    ),
+    "default-headers": ("DEFAULT_REQUEST_HEADERS", HEADERS),
     "user-agent": ("USER_AGENT", f"Mozilla/5.0 (compatible; {NAMES['user-agent']}/3.0; +http://x)"),
 }
 """The attribute of the spider and the settings that name it, if those are sources."""

@@ -29,11 +29,6 @@ SIX = {RESOLVER: "scrapy.resolver.CachingHostnameResolver"}
 PASSWORD = "s3cret-pa55"
 
 
-def through(proxy: Proxy, urls: list[str]) -> list[dict[str, Any]]:
-    """Plans for those URLs by way of the proxy."""
-    return [{"url": url, "meta": {"proxy": proxy.url}} for url in urls]
-
-
 AUTHORITIES = {
     "http://example.org": (
         "http://example.org",
@@ -67,7 +62,8 @@ async def test_each_authority_has_rules_of_its_own_however_it_is_written(
         for n, start in enumerate(spellings):
             urls += [f"{start}/{page}?{n}" for page in range(len(AUTHORITIES))]
             closed.append(f"{start}/{number}?{n}")
-    result = await visit(through(proxy, urls), mode=mode)
+    plans = [{"url": url, "meta": {"proxy": proxy.url}} for url in urls]
+    result = await visit(plans, mode=mode)
     assert result.forbidden == closed
     assert len(result.downloaded) == len(urls) - len(closed)
     assert [len(authority.robots_hits) for authority in there] == [1] * len(there)

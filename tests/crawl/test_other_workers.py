@@ -23,7 +23,7 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import crawled, modules, struck
 from tests.crawl.harness import RULED, open_and_private, visit
-from tests.crawl.pacing import gaps
+from tests.crawl.pacing import gaps, pages
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.sharing import OURS, CustomStore, SharedStore, key_of, shared_store_of
@@ -52,11 +52,6 @@ def paced(site: Site, interval: float, pages: Any = None) -> Authority:
     return site.authority(f"User-agent: *\nCrawl-delay: {interval:g}\n", pages)
 
 
-def urls(shop: Authority, count: int) -> list[str]:
-    """So many pages."""
-    return [shop.url(f"/{number}") for number in range(count)]
-
-
 @pytest.fixture
 def stored(tmp_path: Path) -> dict[str, str]:
     """The settings of a crawl on the store of the test."""
@@ -82,7 +77,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
     thread = threading.Thread(target=end)
     started = time.monotonic()
     thread.start()
-    plans = [*urls(shop, 3), *urls(other, 20)]
+    plans = [*pages(shop, 3), *pages(other, 20)]
     result = await visit(plans, mode=mode, **stored)
     thread.join()
     assert len(result.downloaded) == 23
@@ -113,7 +108,7 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
 
     thread = threading.Thread(target=watch)
     thread.start()
-    await visit(urls(shop, 1), **stored)
+    await visit(pages(shop, 1), **stored)
     watching.set()
     thread.join()
     assert len(waits) > 3
@@ -126,9 +121,9 @@ async def test_pages_from_the_http_cache_use_up_no_turn(
 ) -> None:
     """They never reach the site, so that no other worker waits for them."""
     shop, cache = paced(site, 0.1), {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    await visit(urls(shop, 10), **stored, **cache)
+    await visit(pages(shop, 10), **stored, **cache)
     shop.robots = "User-agent: *\nCrawl-delay: 30\n"
-    again = await visit(urls(shop, 10), **stored, **cache)
+    again = await visit(pages(shop, 10), **stored, **cache)
     assert len(again.downloaded) == len(shop.page_hits) == 10
     assert turn_of(store, 1.0, 0.1, shop.host).token
 
@@ -151,7 +146,7 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
     """REP_SHARED_PACE = False: another worker's turn is none of its business."""
     shop = paced(site, 0.3)
     token = turn_of(store, 600.0, 0.3, shop.host).token
-    await visit(urls(shop, 3), **stored, REP_SHARED_PACE=False)
+    await visit(pages(shop, 3), **stored, REP_SHARED_PACE=False)
     assert min(gaps(shop)) >= 0.3
     store.end_turn(shop.host, token or "", 0.3)
 
@@ -159,7 +154,7 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
 async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path: Path) -> None:
     """It is for one crawl at a time; how that keeps its pace from run to run is another matter."""
     shop = paced(site, 0.1)
-    await visit(urls(shop, 2), JOBDIR=str(tmp_path))
+    await visit(pages(shop, 2), JOBDIR=str(tmp_path))
     with closing(SqliteStore(tmp_path / "robots.db")) as store:
         assert len(list(store.scan())) == 1
         for table in ("turns", "turn_memory"):
@@ -170,7 +165,7 @@ async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) ->
     """It has only get and put; the pace is kept all the same, by each worker."""
     CustomStore.entries.clear()
     shops = [paced(site, 0.2) for _ in range(3)]
-    plans = [url for shop in shops for url in urls(shop, 3)]
+    plans = [url for shop in shops for url in pages(shop, 3)]
     result = await visit(plans, REP_STORE="tests.crawl.sharing.CustomStore")
     said = result.lines("CustomStore grants no turns", "WARNING")
     assert len(said) == 1
@@ -217,7 +212,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
             return answer
 
         monkeypatch.setattr(RedisStore, "take_turn", stop)
-        result = await visit(urls(shop, 3), REP_STORE=server.uri)
+        result = await visit(pages(shop, 3), REP_STORE=server.uri)
     assert len(result.downloaded) == 3
     assert len(ended) == 2
     assert shop.page_hits[0].received >= ended[1] + 0.2
@@ -237,7 +232,7 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
 
     async def visit() -> str:
         shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()
-        await crawled(obey(**stored), plans=[*urls(shop, 3), *urls(other, 3)])
+        await crawled(obey(**stored), plans=[*pages(shop, 3), *pages(other, 3)])
         apart = min(gaps(shop), default=0.1)
         return "" if apart >= 0.1 else f"{apart:.3f} s apart"
 
@@ -413,7 +408,6 @@ class ReturningSpider(RequestsSpider):
         [ending] = self.endings
         error: Any = ending.problem and ending.problem.exception
         assert isinstance(error, RobotsUnreachable)
-        assert error.retry_at is not None
         await sleep(error.retry_at - time.time())
         yield self.request(**self.plans[1])
 

@@ -14,8 +14,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import call_later
 
-from tests.crawl.component import Component
 from tests.crawl.harness import crawl_in_child, visit
+from tests.crawl.middlewares import Component
 from tests.crawl.plugin import NOTHING, OPEN, RULES, obey
 from tests.replies import (
     Bomb,
@@ -48,16 +48,14 @@ def says(robots: Script, **pages: Script) -> Maker:
     return lambda site: site.authority(robots, pages or None)
 
 
-def elsewhere(site: Site) -> Authority:
-    """A redirect to the robots.txt of an authority that the spider may not visit."""
-    return site.authority(redirect(site.authority(NOTHING, host="127.2.0.1").url("/robots.txt")))
-
-
-def into_the_dark(robots: Script) -> Maker:
+def elsewhere(robots: Script, host: str | None = None) -> Maker:
     """A redirect to an authority that says this about its robots.txt."""
-    return lambda site: site.authority(redirect(site.authority(robots).url("/robots.txt")))
+    return lambda site: site.authority(
+        redirect(site.authority(robots, host=host).url("/robots.txt"))
+    )
 
 
+REFRESH = '<html><meta http-equiv="refresh" content="0;url=/x"></html>'
 FILLER = "# nothing to see in this line\n" * 110_000
 CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "200": (says(RULES), RULED),
@@ -67,12 +65,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "200 gzip unannounced": (says(Reply(200, gzip.compress(RULES.encode()))), RULED),
     "200 empty": (says(""), FREE),
     "200 HTML": (says(html("<html><body>Not found.</body></html>")), FREE),
-    "200 HTML refreshing": (
-        says(
-            html('<html><meta http-equiv="refresh" content="0;url=/x"></html>'), **{"/x": NOTHING}
-        ),
-        FREE,
-    ),
+    "200 HTML refreshing": (says(html(REFRESH), **{"/x": NOTHING}), FREE),
     "200 of 3 MB": (says(f"{RULES}{FILLER}Disallow: /open\n"), RULED),
     "gzip bomb": (says(Bomb(200, RULES)), RULED),
     "gzip bomb unannounced": (says(Reply(200, Bomb(200, RULES)._octets())), RULED),
@@ -80,10 +73,10 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "203": (says(Reply(203, RULES)), RULED),
     "204": (says(Reply(204)), FREE),
     "301 to another path": (says(redirect("/rules", 301), **{"/rules": RULES}), RULED),
-    "302 to another authority": (elsewhere, CLOSED),
-    "302 to a 404": (into_the_dark(Reply(404)), FREE),
-    "302 to a 503": (into_the_dark(Reply(503)), DARK),
-    "302 to a reset": (into_the_dark(Reset()), DARK),
+    "302 to another authority": (elsewhere(NOTHING, "127.2.0.1"), CLOSED),
+    "302 to a 404": (elsewhere(Reply(404)), FREE),
+    "302 to a 503": (elsewhere(Reply(503)), DARK),
+    "302 to a reset": (elsewhere(Reset()), DARK),
     "307 to another path": (says(redirect("/rules", 307), **{"/rules": RULES}), RULED),
     "308 to another path": (says(redirect("/rules", 308), **{"/rules": RULES}), RULED),
     "400": (says(Reply(400, NOTHING)), FREE),

@@ -10,18 +10,13 @@ import pytest
 
 from tests.crawl.clock import DAY, Ahead
 from tests.crawl.harness import visit
-from tests.crawl.pacing import HURRIED, gaps, taken
+from tests.crawl.pacing import HURRIED, gaps, pages, taken
 from tests.crawl.plugin import RULES
 from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import waits
-
-
-def pages(authority: Authority, count: int) -> list[str]:
-    """The URLs of so many pages."""
-    return [authority.url(f"/{number}") for number in range(count)]
 
 
 def since(first: Authority, other: Authority) -> list[float]:
@@ -223,12 +218,9 @@ async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
 # --- each gap, at the server
 
 
-SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
-
-
 async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
     """Neither does concurrency; and the delay of one authority does not slow another."""
-    shop, other = site.authority(SLOW), site.authority(RULES)
+    shop, other = site.authority("User-agent: *\nCrawl-delay: 0.3\n"), site.authority(RULES)
     throttled = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}
     plans = [*pages(shop, 5), *pages(other, 5)]
     result = await visit(plans, mode=mode, **HURRIED, **throttled)

@@ -188,14 +188,11 @@ async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Sit
     """What cannot be read for a fault drops the items. A page that says nothing says it to all."""
     pages = {"/said": page("Content-Usage: train-ai=y"), "/silent": page()}
     shop = site.authority(None, pages)
-    settings = {
-        "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, NamelessGate: 100},
-        "SPIDER_MIDDLEWARES": {RepSpiderMiddleware: 100},
-        "REP_PAGE_DIRECTIVES": "off",
-    }
+    settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {RepSpiderMiddleware: 100}}
+    settings["DOWNLOADER_MIDDLEWARES"] = {BUILT_IN: None, NamelessGate: 100}
+    settings |= {"REP_PAGE_DIRECTIVES": "off", **SKIPPING, "REP_PREFERENCES": "drop"}
     plans = [shop.url(path) for path in pages]
     failed = "The reading of usage preferences failed"
-    settings |= {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["train-ai"]}
     result = await visit(plans, UseSpider, by=by_hand, expected=[failed], **settings)
     assert result.downloaded == plans
     assert len(result.lines(failed, "ERROR")) == 1

@@ -12,14 +12,13 @@ import pytest
 import scrapy
 from scrapy import Request
 
-from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
+from tests.crawl.closing import AskingSpider, ClosingSpider, FetchingSpider, ItemSpider
 from tests.crawl.harness import MODES, crawl, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.test_explain import AskingSpider
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
 from tests.site import Authority, Script, Site
 from tests.timed import waits

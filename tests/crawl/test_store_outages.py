@@ -24,9 +24,9 @@ from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.waiting.shared_pace import SPREAD
 from tests.crawl.harness import visit
-from tests.crawl.pacing import gaps
+from tests.crawl.pacing import gaps, pages
 from tests.crawl.sharing import CustomStore
-from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced
 from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
 from tests.site import Hit, Site
@@ -108,7 +108,7 @@ async def test_an_outage_is_one_line_and_its_end_another(
     uri, mend = make(server, tmp_path)
     shop, others = paced(site, 0.2), site.authorities(24)
     plans: list[Any] = []
-    for number, url in enumerate(urls(shop, 12)):
+    for number, url in enumerate(pages(shop, 12)):
         plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
     is_custom = make is of_a_user
     # One that failed before has to be answered: all look-ups may have been made by the eighth page.
@@ -197,7 +197,7 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
         return Reply(200)
 
     shop = paced(site, 0.2, page)
-    result = await visit(urls(shop, 8), REP_STORE=server.uri)
+    result = await visit(pages(shop, 8), REP_STORE=server.uri)
     assert len(result.downloaded) == 8
     assert min(gaps(shop)) >= 0.2
     assert result.stats["robotstxt/crawl_delay/without_store"] == 7
@@ -231,7 +231,7 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
     near = threading.Thread(target=work)
     near.start()
     with DistantServer(server.port, 0.05) as distant:
-        result = await visit(urls(shop, 4), timeout=90, REP_STORE=distant.uri)
+        result = await visit(pages(shop, 4), timeout=90, REP_STORE=distant.uri)
     near.join()
     assert len(result.downloaded) == 4
     assert turns < 60
@@ -330,7 +330,7 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
     PartlyDeadStore.entries.clear()
-    plans = [*urls(dead, 4), *urls(well, 50)]
+    plans = [*pages(dead, 4), *pages(well, 50)]
     result = await visit(plans, REP_STORE=f"{__name__}.PartlyDeadStore")
     assert len(result.downloaded) == 54
     assert dead.page_hits[0].received - dead.robots_hits[0].received >= lease
