@@ -90,18 +90,13 @@ class Addon:
         configured.setdefault(RepDownloaderMiddleware, order)
         configured.setdefault(RepLastStep, _LAST_ORDER)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
-        self._wrap_scheduler(settings)
+        base = load_object(settings["SCHEDULER"])
+        if isinstance(base, type):
+            priority = settings.getpriority("SCHEDULER") or 0
+            settings.set("SCHEDULER", withholding(base), priority=priority)
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
         )
-
-    @staticmethod
-    def _wrap_scheduler(settings: BaseSettings) -> None:
-        """Wrap the scheduler."""
-        name = "SCHEDULER"
-        base = load_object(settings[name])
-        if isinstance(base, type):
-            settings.set(name, withholding(base), priority=settings.getpriority(name) or 0)
 
 
 def _check(settings: BaseSettings) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -39,9 +38,6 @@ logger = logging.getLogger("scrapy_rep")
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
 
-_BUILT: WeakSet[Crawler] = WeakSet()
-"""The crawls whose middleware was built. Scrapy makes spider middlewares before they can ask it."""
-
 
 @contextmanager
 def failing_at_start(crawler: Crawler) -> Iterator[None]:
@@ -54,11 +50,6 @@ def failing_at_start(crawler: Crawler) -> Iterator[None]:
     except ValueError:
         crawler.spider = None
         raise
-
-
-def is_built(crawler: Crawler) -> bool:
-    """Return True if the downloader middleware of a crawl was built."""
-    return crawler in _BUILT
 
 
 class RepDownloaderMiddleware:
@@ -75,7 +66,6 @@ class RepDownloaderMiddleware:
         self._gate = parts.gate
         self._stats = parts.stats
         self._fetches = parts.places.fetches
-        self._is_prepared = False
         self.turns = parts.turns
         """The turns of the hosts that ask for a pace."""
         self.withheld = parts.withheld
@@ -96,12 +86,10 @@ class RepDownloaderMiddleware:
             if not obeys(crawler.settings):
                 raise NotConfigured("ROBOTSTXT_OBEY is off")
             try:
-                built = cls(crawler)
+                return cls(crawler)
             except NotConfigured as error:
                 said = printable(str(error)) or "a component of it is not configured"
                 raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
-            _BUILT.add(crawler)
-            return built
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
@@ -111,8 +99,7 @@ class RepDownloaderMiddleware:
         if request in self._fetches:  # for a robots.txt itself
             return None
         try:
-            if not self._is_prepared:
-                self._prepare()
+            self._parts.scrapy.check()
             again = await self._gate.check(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
@@ -130,7 +117,7 @@ class RepDownloaderMiddleware:
         if url == request.url:
             return response
         try:
-            self._prepare()
+            self._parts.scrapy.check()
             again = await self._gate.check_final_url(request, url)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error, url)
@@ -193,10 +180,6 @@ class RepDownloaderMiddleware:
             "waiting": self.withheld.count + self._parts.places.waiting,
         }
 
-    def _prepare(self) -> None:
-        """Look for what this package needs of Scrapy, the first time that a spider is open."""
-        self._is_prepared = self._parts.scrapy.check()
-
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
         tokens = self._parts.identity.searched_for
@@ -205,7 +188,7 @@ class RepDownloaderMiddleware:
         self._parts.open()
         self._look_around()
         try:
-            self._prepare()
+            self._parts.scrapy.check()
         except UnknownScrapyError as error:
             logger.error("%s; the crawl ends without a request", error)
             await self._end_crawl()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.robotstxt.verdict import why
+from scrapy_rep.robotstxt.verdict import UNDEFINED, why
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
@@ -64,7 +64,6 @@ class RobotsUnreachable(IgnoreRequest):
 
     def __init__(
         self,
-        verdict: Verdict,
         authority: Authority | None,
         cause: Cause | str,
         retry_at: float | None = None,
@@ -73,11 +72,11 @@ class RobotsUnreachable(IgnoreRequest):
         more = f": {detail}" if detail else ""
         whose = "" if authority is None else f" ({authority})"
         super().__init__(f"robots.txt unreachable: {cause}{more}{whose}")
-        self.verdict = verdict
+        self.verdict = UNDEFINED
         self.authority = authority
         self.cause = str(cause)
         self.retry_at = retry_at
         self.detail = detail
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.cause, self.retry_at, self.detail)
+        return type(self), (self.authority, self.cause, self.retry_at, self.detail)

@@ -20,13 +20,12 @@ from scrapy_rep.records import NEEDS_MSGSPEC
 from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.printable import printable
-from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, unknown_settings, without_effect
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.fetcher import RobotsFetcher
-from scrapy_rep.sites.refresh import AccessContext, Refresher
+from scrapy_rep.sites.refresh import Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
@@ -70,7 +69,9 @@ class Parts:
         self.recorder = self._make_recorder(run, overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         wanted = None if self.recorder is None else self.recorder.wants_verdict
-        judge = Judge(self.cache, settings.pace_policy, use, self.overrides, wants_verdict=wanted)
+        judge = Judge(
+            self.cache.weigh, settings.pace_policy, use, self.overrides, wants_verdict=wanted
+        )
         self.explainer = Explainer(identity, self.cache, judge)
         self.account = Account(identity, stats, self.overrides, self.recorder)
         self.gate = Gate(
@@ -89,7 +90,7 @@ class Parts:
     def open(self) -> None:
         """Open what needs an open spider."""
         if self.overrides is not None:
-            self.overrides.open()
+            self.overrides.name_expired()
         if self.archive is not None:
             self.archive.open()
         if self.recorder is not None:
@@ -143,15 +144,12 @@ class Parts:
             lambda: self.identity.name_to_give,
             self.archive,
         )
-        context = AccessContext(self.store, settings.policy, self.stats, time.time)
-        profile = named(settings.profile)
-        parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
+        known_by = self.store, settings.policy, self.stats, time.time
+        parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         return RobotsCache(
-            context,
-            Refresher(context, fetcher.fetch, settings.timeout, settings.retry_delays),
+            Refresher(*known_by, fetcher.fetch, settings.timeout, settings.retry_delays),
             RobotsParsed(self._crawler, settings.timeout),
             parse=parse,
-            read_pace=settings.pace_policy.read,
             started=self.stop.watch,
             landed=self.withheld.landed,
             withheld=self.withheld.waiting_for,

@@ -67,10 +67,10 @@ class ScrapyNames:
         self._unknown: str | None = None
         self._is_checked = False
 
-    def check(self) -> bool:
+    def check(self) -> None:
         """Look up every name, the first time that this is called for an open spider.
 
-        Return whether that is done. Raises :class:`UnknownScrapyError`, at every call, if the crawl
+        Raises :class:`UnknownScrapyError`, at every call, if the crawl
         has to end.
         """
         if not self._is_checked and self._crawler.spider is not None:
@@ -81,7 +81,6 @@ class ScrapyNames:
                     self._lack(name, NAMES[name])
         if self._unknown is not None:
             raise UnknownScrapyError(self._unknown)
-        return self._is_checked
 
     def _has(self, name: str) -> bool:
         if name == PROXY_LOGIN:

@@ -22,7 +22,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.preferences.statement import CATEGORIES
-from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309, Profile
+from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -260,8 +260,8 @@ class RepSettings:
         chosen: dict[str, Any] = {}
         for name, each in SETTINGS.items():
             value = settings.get(name)
-            if value is None or (value == "" and each.name == "user_agent"):
-                continue  # Scrapy treats an empty user agent as not set
+            if value is None or (value == "" and each.default is None):
+                continue  # an empty text switches a setting off, as for Scrapy's own
             try:
                 chosen[each.name] = each.metadata[_CHECK](value)
             except (ValueError, TypeError) as error:
@@ -273,7 +273,12 @@ class RepSettings:
                 f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
                 f"seconds in the profile {profile.name}"
             )
-        return cls(**{**_access_defaults(profile), **chosen})
+        of_profile = {
+            "max_ttl": profile.default_life,
+            "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
+            "max_redirects": profile.redirects_followed,
+        }
+        return cls(**{**of_profile, **chosen})
 
     @property
     def policy(self) -> Policy:
@@ -295,15 +300,6 @@ SETTINGS: Final = {
     for each in fields(RepSettings)
 }
 """Each setting, and the field that holds its value."""
-
-
-def _access_defaults(profile: Profile) -> dict[str, Any]:
-    """Return the defaults that follow from the document behind ``profile``."""
-    return {
-        "max_ttl": profile.default_life,
-        "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
-        "max_redirects": profile.redirects_followed,
-    }
 
 
 def obeys(settings: BaseSettings) -> bool:

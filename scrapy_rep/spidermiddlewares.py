@@ -20,11 +20,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.downloadermiddlewares import (
-    RepDownloaderMiddleware,
-    failing_at_start,
-    is_built,
-)
+from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at_start
 from scrapy_rep.gate.nofollow import marked, marked_in_place
 from scrapy_rep.gate.page_responses import (
     keep,
@@ -40,6 +36,7 @@ from scrapy_rep.robotstxt.printable import without_credentials
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.settings import RepSettings, obeys
 from scrapy_rep.stats import RepStats
+from scrapy_rep.waiting.withheld import Withheld, withheld_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,8 +44,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-    from scrapy_rep.waiting.withheld import Withheld
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -81,7 +76,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
-        if not is_built(crawler):
+        if withheld_of(crawler) is None:
             raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"

@@ -84,20 +84,18 @@ class RepStats:
     def forbidden(self, method: str, url: str, verdict: Verdict, by: str) -> None:
         """Count a forbidden request, and log what forbids it, as :class:`RobotsForbidden` says."""
         self.inc(FORBIDDEN)
-        if logger.isEnabledFor(logging.DEBUG):
-            page = without_credentials(url)
-            logger.debug("Forbidden by %s: <%s %s> (%s)", by, method, page, why(verdict))
+        page = without_credentials(url)
+        logger.debug("Forbidden by %s: <%s %s> (%s)", by, method, page, why(verdict))
 
     def led_elsewhere(self, method: str, page: str, final_url: str) -> None:
         """Count a response of another page than was asked for, whose own rules now count."""
         self.inc(FINAL_URLS)
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug(
-                "<%s %s> led to <%s>, which is judged by the rules of its own site",
-                method,
-                without_credentials(page),
-                without_credentials(final_url),
-            )
+        logger.debug(
+            "<%s %s> led to <%s>, which is judged by the rules of its own site",
+            method,
+            without_credentials(page),
+            without_credentials(final_url),
+        )
 
     def unreachable(self, method: str, url: str, cause: str) -> None:
         """Count a request whose rules are undefined."""

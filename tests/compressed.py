@@ -22,18 +22,17 @@ def _gzip(body: bytes) -> bytes:
     return gzip.compress(body, mtime=0)
 
 
-def two_members(body: bytes) -> bytes:
-    """A gzip file of two members (RFC 1952 section 2.2)."""
-    middle = len(body) // 2
-    return _gzip(body[:middle]) + _gzip(body[middle:])
+def in_two(encode: Encoder) -> Encoder:
+    """A file of two members (RFC 1952 section 2.2) or of two frames (RFC 8878 section 3.1)."""
+    return lambda body: encode(body[: len(body) // 2]) + encode(body[len(body) // 2 :])
 
 
 ENCODERS: dict[str, tuple[str, Encoder]] = {
     "gzip": ("gzip", _gzip),
     "x-gzip": ("x-gzip", _gzip),
-    "gzip, two members": ("gzip", two_members),
+    "gzip, two members": ("gzip", in_two(_gzip)),
     "gzip, unannounced": ("", _gzip),
-    "gzip, unannounced, two members": ("", two_members),
+    "gzip, unannounced, two members": ("", in_two(_gzip)),
     "deflate, zlib": ("deflate", zlib.compress),
     "deflate, raw": ("deflate", raw_deflate),
     "gzip twice": ("gzip, gzip", lambda body: _gzip(_gzip(body))),
@@ -53,15 +52,9 @@ zstd_compress = _compress_of("compression.zstd", "backports.zstd")
 br_compress = _compress_of("brotli", "brotlicffi", quality=5)
 
 
-def two_frames(body: bytes) -> bytes:
-    """A zstd file of two frames (RFC 8878 section 3.1)."""
-    middle = len(body) // 2
-    return zstd_compress(body[:middle]) + zstd_compress(body[middle:])
-
-
 if zstd_compress is not None:
     ENCODERS["zstd"] = ("zstd", zstd_compress)
-    ENCODERS["zstd, two frames"] = ("zstd", two_frames)
+    ENCODERS["zstd, two frames"] = ("zstd", in_two(zstd_compress))
     ENCODERS["gzip in zstd"] = ("gzip, zstd", lambda body: zstd_compress(_gzip(body)))
 if br_compress is not None:
     ENCODERS["br"] = ("br", br_compress)

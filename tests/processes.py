@@ -7,7 +7,8 @@ each call.
 A forked process is a process like any other: it has its own memory, reactor, environment, folder
 and streams, and it ends as Python ends, with atexit and an exit status. The differences are that
 some modules are imported already, and that memory is freed at the end only under -W. Where imports
-are the point, or where a test reads what a process says while it runs, use :mod:`subprocess`.
+are the point, use :func:`fresh_python`; where a test reads what a process says while it runs,
+:mod:`subprocess`.
 """
 
 from __future__ import annotations
@@ -85,6 +86,18 @@ def run_python(
         process.close()
     assert process.returncode is not None
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def fresh_python(*arguments: str, options: Sequence[str] = (), **how: Any) -> str:
+    """What an interpreter that has imported nothing yet prints; it ends well, and warns of nothing.
+
+    For tests in which imports are the point. `how` is for subprocess.run.
+    """
+    command = [sys.executable, *options, *arguments]
+    how = {"cwd": ROOT, "timeout": 200, **how}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
 
 
 def start_python(

@@ -174,12 +174,11 @@ class Hang(Reply):
         return False
 
 
-class Stall(Reply):
+class Stall(ShortBody):
     """Half of the body is sent, and then nothing more."""
 
     async def _send(self, peer: Peer) -> bool:
-        body = self._octets() or b"User-agent: *\nDisallow:\n"
-        await peer.send(self._head(len(body)) + body[: len(body) // 2])
+        await super()._send(peer)
         await peer.gone()
         return False
 

@@ -14,17 +14,17 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.outcome import Cause, Outcome, Success, Unreachable
 from scrapy_rep.access.policy import Policy
-from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.refresh import AccessContext, Refresher
+from scrapy_rep.sites.refresh import Refresher
 from scrapy_rep.sites.store_adapter import StoreAdapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
 from tests.crawl.leftovers import turn
 
 RULES = Success(b"User-agent: *\nDisallow: /private\n")
+OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
 DOWN = Unreachable(Cause.STATUS, 503)
 
 Step = Outcome | BaseException | Deferred[Any]
@@ -84,12 +84,6 @@ class Counts(dict[str, Any]):
         self[key] = max(self.get(key, value), value)
 
 
-def _asked_for(robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-    """The pace that an agent is asked for, if it is."""
-    pace = RequestedPace(agent, robots.pace(agent).interval)
-    return pace if pace.interval else None
-
-
 class Announced:
     """The signal that rules come into force, of which the test makes what it likes."""
 
@@ -134,13 +128,11 @@ class Bench:
         )
         # A test need not close its cache: that is what Python 3.13 would warn of, in a later test.
         weakref.finalize(self, store_adapter._evicted.close)
-        context = AccessContext(store_adapter, policy, stats, self.clock)
+        known_by = store_adapter, policy, stats, self.clock
         self.cache = RobotsCache(
-            context,
-            Refresher(context, fetch or self.script, 15.0, retry_delays),
+            Refresher(*known_by, fetch or self.script, 15.0, retry_delays),
             Announced(announce, heard),
             parse=self._counted,
-            read_pace=_asked_for,
             memory_limit=memory_limit,
         )
 
@@ -162,6 +154,10 @@ class Bench:
 def authority(number: int = 0) -> Authority:
     """One of many."""
     return Authority("https", f"host{number}.example", 443)
+
+
+HERE = authority()
+"""The first of them, of which the tests ask most."""
 
 
 def ask(bench: Bench, number: int = 0) -> Deferred[CachedRules]:

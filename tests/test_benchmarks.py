@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 import scrapy
 
@@ -14,16 +12,18 @@ from tests.timed import timed
 pytestmark = pytest.mark.slow
 
 
-def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """One Python process in the top folder."""
-    return run_python(*arguments, timeout=100)
+def printed(benchmark: str, *arguments: str) -> list[str]:
+    """The lines of a benchmark, which ends well; nothing is on stderr but what a command says."""
+    done = run_python("-m", f"tests.benchmarks.{benchmark}", *arguments, timeout=100)
+    others = [line for line in done.stderr.splitlines() if "robots filter: " not in line]
+    assert (done.returncode, others) == (0, []), done.stderr
+    return done.stdout.splitlines()
 
 
 def test_memory_is_measured() -> None:
     """Each authority is fetched once, and the process grows."""
-    done = python("-m", "tests.benchmarks.memory", "ours", "400")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].startswith("400 fetches; 0 fetches and 0 requests left")
+    last = printed("memory", "ours", "400")[-1]
+    assert last.startswith("400 fetches; 0 fetches and 0 requests left")
 
 
 @timed
@@ -45,16 +45,12 @@ def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Wa
 
 def test_waiting_is_measured() -> None:
     """Each way to wait has a figure for each number of requests."""
-    done = python("-m", "tests.benchmarks.waiting", "10", "20")
-    assert done.returncode == 0, done.stderr
-    assert [line.count(" us") for line in done.stdout.splitlines()] == [0, 2, 2]
+    assert [line.count(" us") for line in printed("waiting", "10", "20")] == [0, 2, 2]
 
 
 def test_the_gate_is_measured() -> None:
     """Three files by two identities, each with a figure of this package and of Scrapy's own."""
-    done = python("-m", "tests.benchmarks.gate", "20")
-    assert done.returncode == 0, done.stderr
-    rows = done.stdout.splitlines()[1:]
+    _, *rows = printed("gate", "20")
     assert len(rows) == 6
     assert all(row.endswith("x") for row in rows)
 
@@ -62,19 +58,14 @@ def test_the_gate_is_measured() -> None:
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="it passes outputs as Scrapy 2.15 does")
 def test_pages_are_measured() -> None:
     """Three kinds of responses, with the middleware off and in its two modes."""
-    done = python("-m", "tests.benchmarks.pages", "5")
-    assert done.stderr == ""
-    rows = done.stdout.splitlines()[1:]
+    _, *rows = printed("pages", "5")
     assert [len(row.split()[-5:]) for row in rows] == [5, 5, 5]
     assert all(float(figure) > 0 for row in rows for figure in row.split()[-5:-2])
 
 
 def test_the_filter_is_measured() -> None:
     """The command and the loop keep the same work: each has a rate, and the memory is compared."""
-    done = python("-m", "tests.benchmarks.filter", "--urls", "900", "--authorities", "9",
-                  "--rounds", "1")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = done.stdout.splitlines()
+    rows = printed("filter", "--urls", "900", "--authorities", "9", "--rounds", "1")
     assert [row.split("  ")[0] for row in rows[:2]] == ["scrapy robots filter", "loop with Protego"]
     assert rows[2].startswith("ratio ")
 
@@ -86,9 +77,7 @@ def test_records_cost_nothing_where_they_are_off() -> None:
     A log of all takes 1.3 times as long as the rest of the way of a request on one machine, and 2.8
     times on another.
     """
-    done = python("-m", "tests.benchmarks.records", "2000")
-    assert done.returncode == 0, done.stderr
-    rows = {row[:24].strip(): row[24:].split() for row in done.stdout.splitlines()[1:]}
+    rows = {row[:24].strip(): row[24:].split() for row in printed("records", "2000")[1:]}
     assert len(rows) == 5
     assert float(rows["archive"][1]) < 0.3
     off = float(rows["off"][2])

@@ -18,6 +18,7 @@ from tests.timed import timed
 
 FOLDER = ROOT / "example_project"
 COLUMN = re.compile(r"(?:^|(?<=\s\s))\S")
+SITE = ("-m", "scrapy", "crawl", "site", "-s", "DOWNLOAD_DELAY=0.01", "-a")
 HEADING = re.compile(r"(?:(\w+): )?(https?://\S+) \(robots\.txt: (.+)\)")
 
 
@@ -29,6 +30,13 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project's folder."""
     return run_python(*arguments, options=WARNINGS, cwd=FOLDER)
+
+
+def printed(*arguments: str) -> str:
+    """What one Python process there prints that ends well."""
+    done = python(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:
@@ -131,9 +139,7 @@ def test_demo_keeps_the_pace_of_a_site() -> None:
 @pytest.mark.slow
 def test_second_run_fetches_no_robots_txt() -> None:
     """RFC 9309 2.4: what is stored is used by a later crawl, a failure as well."""
-    done = python("-m", "example.twice")
-    assert done.returncode == 0, done.stderr
-    first, second = done.stdout.split("The second run:")
+    first, second = printed("-m", "example.twice").split("The second run:")
     assert "robots.txt files fetched: 10" in first
     assert "robots.txt files fetched: 0" in second
     assert {rows[0][0] for rows in table_of(second).values()} == {"stored"}
@@ -149,9 +155,7 @@ def test_site_crawls_within_one_host(site: Site) -> None:
     links = ("/a", "/a", "/private", "/gone", other.url("/"))
     home = "".join(f'<a href="{link}">x</a>' for link in links)
     shop.pages = {"/": html(home), "/a": html('<a href="/">up</a>'), "/gone": Reply(404)}
-    done = scrapy("crawl", "site", "-a", f"url={shop.url('/')}", "-s", "DOWNLOAD_DELAY=0.01")
-    assert done.returncode == 0, done.stderr
-    assert table_of(done.stdout) == {
+    assert table_of(printed(*SITE, f"url={shop.url('/')}")) == {
         shop.url("/").removesuffix("/"): [
             ("200", "/", "fetched", "", "", ""),
             ("", "/a", "fetched", "", "", ""),
@@ -165,10 +169,7 @@ def test_site_crawls_within_one_host(site: Site) -> None:
 def test_site_stops_at_its_page_limit(site: Site) -> None:
     """`pages` bounds the requests for pages."""
     shop = site.authority(pages=html("".join(f'<a href="/{n}">x</a>' for n in range(9))))
-    done = scrapy(
-        "crawl", "site", "-a", f"url={shop.url('/')}", "-a", "pages=3", "-s", "DOWNLOAD_DELAY=0.01"
-    )
-    assert done.returncode == 0, done.stderr
+    printed(*SITE, f"url={shop.url('/')}", "-a", "pages=3")
     assert len(shop.page_hits) == 3
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.crawl.harness import WARNINGS
 from tests.processes import Forked, environment, start_python
-from tests.stores.servers import RedisServer
+from tests.stores.servers import running_server
 from tests.test_example import FOLDER, table_of
 
 WORKERS = 4
@@ -41,10 +41,9 @@ def served_sites() -> Iterator[list[str]]:
 
 def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
     """What each of the workers says of the sites that it saw."""
-    with tempfile.TemporaryDirectory() as name, served_sites() as sites:
+    with tempfile.TemporaryDirectory() as name, served_sites() as sites, running_server() as server:
         file = Path(name, "sites.txt")
         file.write_text("\n".join(sites))
-        server = RedisServer(Path(name)).start()
         workers: list[Forked] = []
         try:
             crawl = ("-m", "scrapy", "crawl", "shared", "-a", f"sites={file}")
@@ -56,7 +55,6 @@ def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
         finally:
             for worker in workers:
                 worker.close()
-            server.stop()
     assert [worker.returncode for worker in workers] == [0] * WORKERS, said
     return [table_of(out) for out, _ in said]
 

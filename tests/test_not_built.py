@@ -289,11 +289,7 @@ def scrapyd(folder: Path) -> Iterator[Callable[..., Any]]:
     with (
         (folder / "scrapyd.log").open("wb") as log,
         subprocess.Popen(
-            [sys.executable, "-m", "scrapyd"],
-            cwd=folder,
-            env=environment(),
-            stdout=log,
-            stderr=log,
+            [sys.executable, "-m", "scrapyd"], cwd=folder, env=environment(), stdout=log, stderr=log
         ) as process,
     ):
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import scrapy_rep
-from tests.crawl.harness import ROOT
 from tests.hostile.test_budgets import calibration
+from tests.processes import fresh_python
 from tests.timed import timed
 
 TIMED = """
@@ -21,14 +18,6 @@ print(process_time() - before)
 """
 
 
-def run(code: str) -> str:
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 @timed
 @pytest.mark.parametrize(("what", "most"), [("", 0.03), ("scrapy_rep.RobotsTxt", 0.06)])
 def test_the_package_is_imported_quickly(what: str, most: float) -> None:
@@ -36,14 +25,14 @@ def test_the_package_is_imported_quickly(what: str, most: float) -> None:
 
     Or longer by as much as the machine is slower than one that is free.
     """
-    least = min(float(run(TIMED.format(what))) for _ in range(5))
+    least = min(float(fresh_python("-c", TIMED.format(what))) for _ in range(5))
     assert least < most * max(calibration(), 1)
 
 
 def test_the_matcher_does_not_import_scrapy() -> None:
     """`from scrapy_rep import RobotsTxt` loads the standard library and the protocol."""
     code = "import sys; from scrapy_rep import RobotsTxt, Rule, Verdict; print(*sys.modules)"
-    assert not {"scrapy", "twisted"} & set(run(code).split())
+    assert not {"scrapy", "twisted"} & set(fresh_python("-c", code).split())
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
@@ -54,9 +43,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 def test_all_public_names_are_listed() -> None:
     """`dir()` and `import *` offer them, imported or not."""
-    listed, scrapy_is_loaded, *starred = run(
+    listed, scrapy_is_loaded, *starred = fresh_python(
+        "-c",
         "import sys, scrapy_rep; print(*dir(scrapy_rep)); print('scrapy' in sys.modules)\n"
-        "from scrapy_rep import *; print(*sorted(n for n in dir() if n[:1] != '_'), sep='\\n')"
+        "from scrapy_rep import *; print(*sorted(n for n in dir() if n[:1] != '_'), sep='\\n')",
     ).splitlines()
     assert {*scrapy_rep.__all__, "__name__"} <= {*listed.split()}
     assert scrapy_is_loaded == "False"

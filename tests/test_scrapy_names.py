@@ -23,7 +23,7 @@ from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
 from tests.rows import first
-from tests.site import Site
+from tests.site import Authority, Site
 
 HOLDERS: dict[str, type[Any]] = {
     "downloader": ExecutionEngine,
@@ -50,6 +50,13 @@ CASES = [
 """Without ``nextcall``, each request that has waited starts five seconds late."""
 
 
+def two_sites(site: Site) -> tuple[Authority, list[str]]:
+    """A site that asks for a delay; requests to it and to another one, which forbids the last."""
+    slow, quick = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(3) for shop in (slow, quick)]
+    return slow, [*plans, quick.url("/private")]
+
+
 @contextmanager
 def hidden(cls: Any, attribute: str) -> Iterator[None]:
     """An attribute is gone for this package, and for nothing else."""
@@ -74,9 +81,7 @@ async def test_a_name_that_is_gone_is_said_in_one_line(
     site: Site, path: str, attribute: str
 ) -> None:
     """What is necessary ends the crawl before its first request, the rest is done without."""
-    slow, quick = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
-    plans = [shop.url(f"/{number}") for number in range(3) for shop in (slow, quick)]
-    plans.append(quick.url("/private"))
+    slow, plans = two_sites(site)
     with hidden(HOLDERS[attribute], attribute):
         result = await crawl(settings=obey(), plans=plans)
     said = [
@@ -134,8 +139,7 @@ class HidingExtension:
 
 @pytest.mark.skipif("none" not in MODES, reason="this Scrapy needs a reactor")
 @pytest.mark.parametrize(
-    ("holder", "attribute"),
-    first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")]),
+    ("holder", "attribute"), first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")])
 )
 def test_a_limit_that_cannot_be_lifted_is_said_in_one_line(
     site: Site, holder: str, attribute: str
@@ -166,14 +170,13 @@ class FixedDownloader(SlotlessDownloader):
 @ensureDeferred
 async def test_a_custom_downloader_may_lack_what_it_does_not_need(site: Site) -> None:
     """DOWNLOADER may be anything: that is the user's choice, and no word is lost about it."""
-    slow, quick = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
-    plans = [shop.url(f"/{number}") for number in range(3) for shop in (slow, quick)]
+    _, plans = two_sites(site)
     settings = obey(
         DOWNLOADER=f"{__name__}.FixedDownloader",
         SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
     )
-    result = (await crawl(settings=settings, plans=[*plans, quick.url("/private")])).check()
-    assert (result.downloaded, result.forbidden) == (plans, [quick.url("/private")])
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (plans[:-1], plans[-1:])
     assert not result.lines("does not know this Scrapy")
 
 

@@ -27,14 +27,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, Failure, is_over
-from scrapy_rep.access.outcome import (
-    Cause,
-    NotModified,
-    Outcome,
-    Success,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Success, Unavailable, Unreachable
 
 MIN_LIFETIME = 60.0
 """Seconds for which any answer is used: no authority is asked more often than once a minute."""
@@ -189,11 +182,6 @@ def _state(answer: Answer | None, failure: Failure | None, now: float, policy: P
     else:
         states = State.UNAVAILABLE_FRESH, State.UNAVAILABLE_AGEING, State.UNAVAILABLE_EXPIRED
     return states[(now >= refresh_at(answer, policy)) + (now >= expires_at(answer, policy))]
-
-
-def decide(entry: Entry | None, now: float, policy: Policy) -> Action:
-    """Return what to do with a request, and whether to fetch, at ``now``."""
-    return DECISIONS[state_of(entry, now, policy)]
 
 
 def in_force(

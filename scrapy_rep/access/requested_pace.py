@@ -21,7 +21,6 @@ class RequestedPace(NamedTuple):
     operator has set for one site.
     """
 
-    agent: tuple[str, ...]
     interval: float = 0.0
     is_cut: bool = True
 
@@ -44,7 +43,7 @@ class PacePolicy(NamedTuple):
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent; None if there is none, or none is kept."""
         interval = robots.pace(agent).interval if self.keeps_delays else 0.0
-        return RequestedPace(agent, interval) if interval else None
+        return RequestedPace(interval) if interval else None
 
     def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return the verdict by which a pace refuses an allowed request; None if it does not."""

@@ -9,16 +9,14 @@ from typing import NamedTuple
 from scrapy_rep.commands.check import as_json, look_up_all, shown, sum_up
 from scrapy_rep.commands.crawl import Project, lack_of_rules
 from scrapy_rep.commands.output import Status, painted, say, say_json
+from scrapy_rep.exceptions import BY_ROBOTS_TXT
 from scrapy_rep.gate.explain import LookUp
-from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.lines import agent_lines
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, why
-
-_DECIDERS = {OVERRIDE: "by an override", PACE: "by the pace", USE: "by the use of the page"}
 
 
 class Explanation(NamedTuple):
@@ -77,10 +75,10 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
         rules = why(found.verdict)
     else:
         rules = why(one.verdict) if one.known is None else lack_of_rules(one.known)
-    if one.by == RULES:
+    if one.by == BY_ROBOTS_TXT:
         say(f"  for {escaped(', '.join(one.agent))} in the profile {profile}: {rules}")
     else:
-        say(f"  {_DECIDERS[one.by]}: {why(one.verdict)}")
+        say(f"  by {one.by}: {why(one.verdict)}")
         say(f"  by the rules alone: {rules}")
     if found is None:
         return

@@ -99,6 +99,16 @@ def _ruling_of(
     return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
 
+def _url_of(given: bytes) -> str:
+    """Return the URL of a line as a request has it."""
+    if not given.translate(None, _KEPT_OCTETS) and given[-1:] != b"?":
+        return given.decode("ascii")
+    try:
+        return requested_url(given.decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return "not a URL"
+
+
 class Sieve:
     """Sorts lines into those that may be fetched and the others, and counts them.
 
@@ -121,13 +131,7 @@ class Sieve:
             if len(given) > LONGEST:
                 self._reject(given[:_SHOWN] + b"...", "", _TOO_LONG)
                 continue
-            if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
-                try:
-                    url = requested_url(given.decode("utf-8", "surrogateescape"))
-                except ValueError:
-                    url = "not a URL"
-            else:
-                url = given.decode("ascii")
+            url = _url_of(given)
             end = url.find("/", 8)
             origin = url[:end] if end > 0 else url
             ruling = known.get(origin) or self._learn(origin)
@@ -241,14 +245,12 @@ def _sort_in_crawl(
 
 def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     """Return the authorities of a chunk whose rulings are not known."""
-    origins = {
-        line[:end] if (end := line.find(b"/", 8)) > 0 else line for line in chunk.split(b"\n")
-    }
+    urls = map(_url_of, chunk.split(b"\n"))
+    origins = {url[:end] if (end := url.find("/", 8)) > 0 else url for url in urls}
     found: set[Authority] = set()
-    for origin in origins:
-        text = origin.decode("utf-8", "surrogateescape")
+    for origin in origins - known.keys():
         with suppress(ValueError):
-            authority = None if text in known else authority_of(requested_url(text))
+            authority = authority_of(origin)
             found |= set() if authority is None else {authority}
     return found
 

@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.outcome import archived_outcome
 from scrapy_rep.access.policy import learn, standing
-from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import EndingError
 from scrapy_rep.gate.explain import NO_RULES_FOR_SCHEME, LookUp, asked_for
@@ -51,16 +50,7 @@ class Offline:
         if overrides:
             applied = AppliedOverrides(overrides, RepStats(), self._paces.read, time.time)
         use = UseOfPages(self.settings)
-        self.judge = Judge(self, self._paces, use if use.refuses else None, applied)
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return the pace that rules ask for, as the cache of a crawl does."""
-        return None if cached.robots is None else self._paces.read(cached.robots, agent)
-
-    def weigh(self, authority: Authority, cached: CachedRules) -> None:
-        """Do nothing: no memory is limited here."""
+        self.judge = Judge(lambda *_: None, self._paces, use if use.refuses else None, applied)
 
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
         """Return what a crawl knows of an authority after this answer."""

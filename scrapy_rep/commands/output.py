@@ -134,9 +134,9 @@ def _is_number(cells: Sequence[str]) -> bool:
     return all(cell.replace(",", "").isdigit() for cell in cells if cell)
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def counted(number: int, one: str) -> str:
     """Return a number with its noun: ``1 site``, ``2,401 sites``."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    return f"{number:,} {one if number == 1 else one + 's'}"
 
 
 def listed(counts: Counter[str], names: Sequence[str]) -> str:

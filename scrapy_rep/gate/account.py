@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.use import note
-from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
+    from scrapy_rep.robotstxt.verdict import Verdict
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
 
@@ -75,7 +75,7 @@ class Account:
             return
         if cached.stale:
             self._stats.inc(names.STALE)
-        if judgement.refused_for_use:
+        if refusal.by == BY_USAGE_PREFERENCE:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
@@ -146,5 +146,4 @@ class Account:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        undefined = Verdict(allowed=False, reason=UNREACHABLE)
-        return RobotsUnreachable(undefined, authority, cause, detail=detail)
+        return RobotsUnreachable(authority, cause, detail=detail)

@@ -9,9 +9,9 @@ from scrapy import Request
 
 from scrapy_rep.access.authority import authority_of, has_scheme
 from scrapy_rep.awaiting import DeadlineError
-from scrapy_rep.gate.judge import RULES
+from scrapy_rep.exceptions import BY_ROBOTS_TXT
 from scrapy_rep.gate.page_url import Asked, requested_url
-from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
+from scrapy_rep.robotstxt.verdict import UNDEFINED, Verdict
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ NO_RULES_FOR_SCHEME = Verdict(allowed=True, reason="no robots.txt governs this s
 class LookUp(NamedTuple):
     """A verdict, the agent it is for, and what is known of the authority that governs the URL.
 
-    ``by`` names what decided: ``rules``, ``override``, ``pace`` or ``use``.
+    ``by`` names what decided, as that of :class:`RobotsForbidden` does.
     """
 
     verdict: Verdict
     agent: tuple[str, ...]
     authority: Authority | None
     known: CachedRules | None
-    by: str = RULES
+    by: str = BY_ROBOTS_TXT
 
 
 class Explainer:
@@ -67,7 +67,7 @@ class Explainer:
         try:
             cached = await self._cache.lookup(authority, None)
         except DeadlineError:
-            return LookUp(Verdict(allowed=False, reason=UNREACHABLE), tokens, authority, None)
+            return LookUp(UNDEFINED, tokens, authority, None)
         asked = asked_for(url, authority, tokens)
         verdict, by = self.judge.final_verdict(asked, cached)
         return LookUp(verdict, tokens, authority, cached, by)

@@ -17,8 +17,8 @@ from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden
-from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
-from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
+from scrapy_rep.gate.nofollow import is_marked, reason_of
+from scrapy_rep.gate.page_url import Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.sites.refresh import Miss
 
@@ -78,15 +78,14 @@ class Gate:
         ``waited`` says that the request was withheld. If that was for its rules, the pace which
         they ask for may not be known yet.
         """
-        meta = request.meta
         try:
             self._find_page(request, trip)
         except ValueError:
             return None  # the gate refuses it
         authority = trip.authority
-        if authority is None or meta.get("dont_obey_robotstxt"):
+        if authority is None or request.meta.get("dont_obey_robotstxt"):
             return None
-        if NOFOLLOW_KEY in meta and is_marked(request):
+        if is_marked(request):
             return None  # no rules are needed to refuse it
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
@@ -122,7 +121,7 @@ class Gate:
 
         Raises ``ValueError`` for a URL without a usable host.
         """
-        url = page_of(request) if PAGE in request.meta else request.url
+        url = page_of(request)
         authority = trip.authority = authority_of(url)
         trip.host = "" if authority is None else authority.host
         trip.url = url
@@ -136,12 +135,10 @@ class Gate:
         scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
         """
         trip = self._withheld.take_over(request)
-        meta = request.meta
-        is_bypassed = meta.get("dont_obey_robotstxt")
+        is_bypassed = request.meta.get("dont_obey_robotstxt")
         try:
             # A middleware in front of the gate may have named a page since the scheduler asked.
-            if trip.url != request.url or PAGE in meta:
-                self._find_page(request, trip)
+            self._find_page(request, trip)
         except ValueError as error:
             if not is_bypassed:
                 raise self._account.unreachable(request, Cause.URL, str(error)) from None
@@ -149,7 +146,7 @@ class Gate:
             self._account.bypassed(request)
             return None
         authority = trip.authority
-        if NOFOLLOW_KEY in meta and is_marked(request):
+        if is_marked(request):
             self._stop_nofollow(request, trip.url, authority)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
@@ -177,7 +174,8 @@ class Gate:
             trip.is_looked_up = False
         else:
             self._stats.inc(names.HIT)
-        judgement = self._admit(asked, cached)
+        judgement = self._judge.judge(asked, cached)
+        self._admit(asked, cached, judgement)
         if trip.is_scheduled:
             if self._turns.hosts and not self._turns.reserve(request, trip):
                 trip.is_looked_up = True
@@ -269,9 +267,7 @@ class Gate:
         else:
             self._stats.inc(names.HIT)
         judgement = self._judge.judge_final_url(asked, found)
-        if judgement.refusal is not None:
-            self._account.refused(asked, found, judgement, judgement.refusal)
-            raise judgement.refusal
+        self._admit(asked, found, judgement)
         self._account.passed(asked, found, judgement, requested)
         return None
 
@@ -279,14 +275,12 @@ class Gate:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""
         return request in self._in_place
 
-    def _admit(self, asked: Asked, cached: CachedRules) -> Judgement:
+    def _admit(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Raise why a request may not pass; otherwise keep the pace that its rules ask for."""
-        judgement = self._judge.judge(asked, cached)
         if judgement.refusal is not None:
             self._account.refused(asked, cached, judgement, judgement.refusal)
             raise judgement.refusal
         self._keep_pace(asked, judgement)
-        return judgement
 
     def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
         if judgement.pace is not None:

@@ -1,66 +1,49 @@
 """Whether a request may pass: by the rules or an override, then the pace, then the purposes.
 
 The gate judges requests by this, and ``explain`` judges URLs by it, so both give the same answer.
-No decision is counted or logged here.
+No decision is added to the stats or logged here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import (
+    BY_OVERRIDE,
+    BY_PACE,
+    BY_ROBOTS_TXT,
+    RobotsForbidden,
+    RobotsUnreachable,
+)
 from scrapy_rep.gate.overrides import PaceToKeep
-from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
+from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import PacePolicy, RequestedPace
+    from scrapy_rep.access.requested_pace import PacePolicy
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.gate.use import Noted, UseOfPages
     from scrapy_rep.overrides.override import Override
+    from scrapy_rep.robotstxt.verdict import Verdict
     from scrapy_rep.sites.cached_rules import CachedRules
-
-
-RULES: Final = "rules"
-OVERRIDE: Final = "override"
-PACE: Final = "pace"
-USE: Final = "use"
-
-
-class HoldsRules(Protocol):
-    """What holds the rules: the cache of a crawl."""
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return the pace that rules ask of ``agent``, ``None`` if they ask for none."""
-
-    def weigh(self, authority: Authority, cached: CachedRules) -> None:
-        """Measure rules again, which have grown."""
 
 
 class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
-    ``refusal`` is what the request ends in, ``None`` if it may pass. It is ``refused_for_use`` if
-    the rules allow the request, and the purposes of the crawl do not. ``verdict`` is given where
+    ``refusal`` is what the request ends in, ``None`` if it may pass. ``verdict`` is given where
     overrides have a say or every verdict is wanted, and ``override`` is the one that changed it.
     ``pace`` is what the host has to keep once a request may pass, and ``noted`` what the site says
     about the use of the page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
-    refused_for_use: bool = False
     verdict: Verdict | None = None
     override: Override | None = None
     pace: PaceToKeep | None = None
     noted: Noted | None = None
-
-
-_PASSES: Final = Judgement()
-"""The judgement on most requests: they may pass, and nothing follows from it."""
 
 
 class Judge:
@@ -72,14 +55,14 @@ class Judge:
 
     def __init__(
         self,
-        cache: HoldsRules,
+        weigh: Callable[[Authority, CachedRules], None],
         paces: PacePolicy,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
         *,
         wants_verdict: Callable[[CachedRules], bool] | None = None,
     ):
-        self._cache = cache
+        self._weigh = weigh
         self._paces = paces
         self._use = use
         self._overrides = overrides
@@ -99,8 +82,8 @@ class Judge:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        if verdict is not None and (overrides is not None or cached.count_verdict()):
-            self._cache.weigh(asked.authority, cached)
+        if overrides is not None or cached.count_verdict():
+            self._weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)
         error = self._refusal_of_pace(asked, pace)
         if error is not None:
@@ -110,9 +93,7 @@ class Judge:
             noted = use.said(asked, cached)
             refusal = use.refusal(asked, noted)
             if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
-                return Judgement(refusal, refused_for_use=True, override=override, pace=pace)
-        if verdict is None and pace is None and noted is None:
-            return _PASSES
+                return Judgement(refusal, override=override, pace=pace)
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
     def judge_final_url(self, asked: Asked, cached: CachedRules) -> Judgement:
@@ -121,7 +102,7 @@ class Judge:
         The response is there already, so no pace is asked for, and no purpose.
         """
         verdict, override = self._verdict(asked, cached)
-        self._cache.weigh(asked.authority, cached)
+        self._weigh(asked.authority, cached)
         if not verdict.allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
         use = self._use_for(cached)
@@ -131,16 +112,16 @@ class Judge:
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
 
-        That is :data:`RULES`, :data:`OVERRIDE`, :data:`PACE` or :data:`USE`. An override also
-        decides where other rules than those of the site, which it sets, disallow what these do.
+        It is named as :attr:`RobotsForbidden.by` names it. An override also decides where other
+        rules than those of the site, which it sets, disallow what these do.
         """
         verdict, _ = self._verdict(asked, cached)
         if verdict.allowed:
-            judgement = self.judge(asked, cached)
-            if judgement.refusal is not None:
-                return judgement.refusal.verdict, USE if judgement.refused_for_use else PACE
+            refusal = self.judge(asked, cached).refusal
+            if isinstance(refusal, RobotsForbidden):
+                return refusal.verdict, refusal.by
         own = cached.verdict(asked.authority, asked.url, asked.agent)
-        return verdict, RULES if verdict == own or is_undefined(verdict) else OVERRIDE
+        return verdict, BY_ROBOTS_TXT if verdict == own or is_undefined(verdict) else BY_OVERRIDE
 
     def is_by_rules_alone(self, asked: Asked, cached: CachedRules) -> bool:
         """Return True if nothing but the rules ever decides about any URL of an authority."""
@@ -149,7 +130,7 @@ class Judge:
         use = self._use_for(cached)
         if use is not None and use.refuses:
             return False
-        pace = self._cache.pace(asked.authority, cached, asked.agent)
+        pace = self._pace(asked, cached, None).pace
         return pace is None or self._paces.refusal(pace) is None
 
     def _verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
@@ -171,21 +152,20 @@ class Judge:
 
     def _pace(
         self, asked: Asked, cached: CachedRules, overrides: AppliedOverrides | None
-    ) -> PaceToKeep | None:
-        """Return what is asked for, ``None`` if it is known that the rules ask for nothing."""
+    ) -> PaceToKeep:
+        """Return the pace that is asked for, and by which agent or override."""
         if overrides is not None:
             return overrides.pace(asked, cached)
-        agent = asked.agent
-        if cached.unpaced_agent == agent:
-            return None
-        return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
+        robots = cached.robots
+        pace = None if robots is None else self._paces.read(robots, asked.agent)
+        return PaceToKeep(pace, asked.agent)
 
-    def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
+    def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep) -> RobotsForbidden | None:
         """Return the exception for an allowed request that a pace refuses.
 
         No pace refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
         """
-        if pace is None or pace.pace is None:
+        if pace.pace is None:
             return None
         found = self._paces.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
@@ -198,9 +178,8 @@ class Judge:
         """Return the exception for a request that the rules or an override disallow."""
         _, url, authority, agent = asked
         if cached.unreachable and (verdict is None or is_undefined(verdict)):
-            undefined = Verdict(allowed=False, reason=UNREACHABLE)
-            return RobotsUnreachable(undefined, authority, cached.cause, cached.until)
+            return RobotsUnreachable(authority, cached.cause, cached.until)
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
-        self._cache.weigh(authority, cached)
+        self._weigh(authority, cached)
         return RobotsForbidden(verdict, authority)

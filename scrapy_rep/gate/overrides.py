@@ -31,7 +31,7 @@ class PaceToKeep(NamedTuple):
 
     pace: RequestedPace | None
     asker: tuple[str, ...]
-    by: Override | None = None
+    override: Override | None = None
 
 
 class AppliedOverrides:
@@ -62,8 +62,8 @@ class AppliedOverrides:
     def __contains__(self, authority: Authority) -> bool:
         return authority in self._sites
 
-    def open(self) -> None:
-        """Name the overrides that have expired."""
+    def name_expired(self) -> None:
+        """Name the overrides that have expired, each once."""
         now = self._clock()
         for override in self._overrides:
             if override.end <= now and override.entry not in self._expired:
@@ -74,7 +74,7 @@ class AppliedOverrides:
 
     def close(self) -> None:
         """Name those that expired during the crawl, and those that changed nothing."""
-        self.open()
+        self.name_expired()
         for override in self._overrides:
             if override.entry not in self._used | self._expired:
                 self._stats.inc(names.OVERRIDES_UNUSED)
@@ -104,50 +104,47 @@ class AppliedOverrides:
         if (delay := site.first(DELAY, url, now)) is not None:
             asker = (f"override {delay.entry}",)
             seconds = float(delay.value)  # type: ignore[arg-type]
-            pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
+            pace = RequestedPace(seconds, is_cut=False) if seconds else None
             return PaceToKeep(pace, asker, delay)
-        tokens, by = site.agent(url, agent, now)
+        tokens, override = site.agent(url, agent, now)
         robots = cached.robots
-        return PaceToKeep(None if robots is None else self._read_pace(robots, tokens), tokens, by)
+        pace = None if robots is None else self._read_pace(robots, tokens)
+        return PaceToKeep(pace, tokens, override)
 
     def count_allowed(
         self,
         asked: Asked,
         cached: CachedRules,
         verdict: Verdict,
-        by: Override | None,
+        override: Override | None,
         pace: PaceToKeep | None,
     ) -> None:
         """Count the overrides that changed the verdict or the pace of an allowed request.
 
-        ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
+        ``verdict``, ``override`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned.
         """
-        if by is not None and logger.isEnabledFor(logging.DEBUG):
+        if override is not None:
             page = without_credentials(asked.url)
             method = asked.request.method
             logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
-        self.count_used(asked, cached, by, pace)
+        self.count_used(asked, cached, override, pace)
 
     def count_used(
-        self, asked: Asked, cached: CachedRules, by: Override | None, pace: PaceToKeep | None
+        self, asked: Asked, cached: CachedRules, override: Override | None, pace: PaceToKeep | None
     ) -> None:
         """Count a request if overrides changed its verdict or pace, and note which they are."""
-        paced_by = None
-        if pace is not None and pace.by is not by:  # else it is counted already, or there is none
-            paced_by = self._changed_pace(asked, cached, pace)
-        used = {override.entry for override in (by, paced_by) if override is not None}
+        of_pace = None
+        # Otherwise it is counted already, or there is none.
+        if pace is not None and pace.override is not override:
+            of_pace = self._changed_pace(asked, cached, pace)
+        used = {one.entry for one in (override, of_pace) if one is not None}
         if used:
             self._used |= used
             self._stats.inc(names.OVERRIDES_USED)
 
     def _changed_pace(self, asked: Asked, cached: CachedRules, pace: PaceToKeep) -> Override | None:
         """Return the override that a pace comes from, unless the rules ask for the same pace."""
-        if pace.by is None:
+        if pace.override is None:
             return None
         own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
-        return None if _is_same(pace.pace, own) else pace.by
-
-
-def _is_same(pace: RequestedPace | None, other: RequestedPace | None) -> bool:
-    """Return whether two paces ask for the same, for the same agent or another."""
-    return (pace and pace[1:]) == (other and other[1:])
+        return None if pace.pace == own else pace.override

@@ -12,14 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from scrapy_rep.linting.codes import Severity
-from scrapy_rep.linting.lines import (
-    RULES,
-    Finding,
-    Line,
-    RobotsFile,
-    name_of,
-    quoted,
-)
+from scrapy_rep.linting.lines import RULES, Finding, Line, RobotsFile, name_of, quoted
 from scrapy_rep.preferences.robots_txt import SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT

@@ -33,7 +33,7 @@ MOST_ELEMENTS: Final = 30_000
 """The elements of a whole page that are read, in 50 ms at most."""
 
 _PIECE: Final = 1024
-"""How many octets the parser is fed at a time: half of them are more than is needed."""
+"""The octets that the parser is fed at a time. On average, half a piece is more than is needed."""
 
 _LEAST_READ: Final = 2 * 1024
 """How far after the last ``<meta`` words are searched for; a longer tag is read to its end.

@@ -49,10 +49,13 @@ KEYS: Final = (USAGE_KEY, SIGNAL_KEY, LICENSE_KEY)
 MOST_LINES: Final = 2_000
 """Lines of one kind that are read for one crawler. Sorting this many takes 5 ms."""
 
+MOST_OCTETS_OF_RULES: Final = 65_536
+"""Octets of all rules for one crawler: compiled, they take up to eight times the memory."""
+
 MOST_OCTETS: Final = 32_768
 """Octets of lines that are parsed together: signals, or rules with one path. They take 20 ms, once.
 
-Real files are far below both limits. Beyond them each use is disallowed: what the other lines say
+Real files are far below these limits. Beyond them each use is disallowed: what the other lines say
 is unknown, and a failure is never permission.
 """
 
@@ -141,9 +144,10 @@ class _UsageLines:
         own = [*lines_of(group, KEYS, robots.profile)]
         before = [*lines_before(group, KEYS, robots.profile)]
         rules = _of_key(own, USAGE_KEY)
-        self._too_many = len(rules) > MOST_LINES
+        octets = sum([len(line.value) for line in rules])
+        self._too_many = len(rules) > MOST_LINES or octets > MOST_OCTETS_OF_RULES
         self._rules: dict[str, list[Line]] = {}
-        for line in rules[:MOST_LINES]:
+        for line in () if self._too_many else rules:
             self._rules.setdefault(path_and_expression(line.value)[0], []).append(line)
         paths = [path for path in self._rules if path]
         patterns = Patterns(paths, _FORM), Patterns((), _FORM)

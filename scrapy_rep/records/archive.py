@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from http import HTTPStatus
@@ -166,9 +167,10 @@ class Archive:
             self._end += len(octets)
         except OSError as error:
             self._lose(error, 1)
-            if self._file is not None:
-                os.ftruncate(self._file, self._end)
-                os.lseek(self._file, self._end, os.SEEK_SET)
+            with suppress(OSError):  # of a file that has gone, as on a network
+                if self._file is not None:
+                    os.ftruncate(self._file, self._end)
+                    os.lseek(self._file, self._end, os.SEEK_SET)
 
     def _lose(self, error: Exception, count: int) -> None:
         if not self._lost:

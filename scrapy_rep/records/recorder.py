@@ -119,6 +119,8 @@ class DecisionRecorder:
         self._records_all = settings.decisions == "all"
         self._shown = _SHOWN[settings.log_urls]
         self._run = run
+        self._overridden = {one.authority for one in run.overrides}
+        self._read_pace = settings.pace_policy.read
         self._run_line: RunLine | None = None
         """The first line, until it is written."""
         self._lost = 0
@@ -173,17 +175,17 @@ class DecisionRecorder:
         if verdict is None or not (self.wants_verdict(cached) or verdict.override is not None):
             return
         if cached.basis is None:
-            cached.note_basis(Basis.of(cached))
+            cached.basis = Basis.of(cached)
         line = self._line(*asked, verdict, cached.basis)
         if requested is None:
             line.preferences = _preferences(cached, url, agent)
-            line.delay = _delay(cached, agent)
+            line.delay = self._delay(cached, asked)
         else:
             line.requested = self._shown(requested)
         try:
             self._append_required(line)
         except Exception:
-            cached.note_basis(None)  # the next request is the first one that is recorded
+            cached.basis = None  # the next request is the first one that is recorded
             raise
 
     def passed_without_rules(self, asked: Asked) -> None:
@@ -205,7 +207,7 @@ class DecisionRecorder:
         cached = None if authority is None else self._known(authority)
         if authority is not None and cached is not None and _rests_on(cached, error):
             if cached.basis is None:
-                cached.note_basis(Basis.of(cached))
+                cached.basis = Basis.of(cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
         page = _page_of(request)
@@ -272,6 +274,13 @@ class DecisionRecorder:
             None if without is None else LoggedVerdict.of(without),
         )
 
+    def _delay(self, cached: CachedRules, asked: Asked) -> float | None:
+        """Return the interval in seconds that the rules ask for; None if none, or overridden."""
+        if cached.robots is None or asked.authority in self._overridden:
+            return None
+        pace = self._read_pace(cached.robots, asked.agent)
+        return None if pace is None else round(pace.interval, 3) or None
+
     def _append(self, line: DecisionLine | None = None) -> Exception | None:
         """Append a line, after that of the run; return what kept it from being written."""
         try:
@@ -314,18 +323,6 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
     if isinstance(error, RobotsUnreachable):
         return cached.unreachable and cached.cause == error.cause
     return error.by != BY_PAGE_DIRECTIVE
-
-
-def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
-    """Return the interval in seconds that the rules ask of ``agent``; None for none.
-
-    It is None at an authority that has overrides, which may set another pace: there
-    :class:`scrapy_rep.gate.judge.Judge` never asks the cache for the pace, so that none is read.
-    """
-    pace = cached.pace
-    if pace is None or pace.agent != agent:
-        return None
-    return round(pace.interval, 3) or None
 
 
 def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:

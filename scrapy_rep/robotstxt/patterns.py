@@ -63,16 +63,7 @@ class Wildcard:
     at least ``least`` octets.
     """
 
-    __slots__ = (
-        "ends",
-        "head",
-        "in_query",
-        "least",
-        "literal",
-        "pattern",
-        "pieces",
-        "score",
-    )
+    __slots__ = ("ends", "head", "in_query", "least", "literal", "pattern", "pieces", "score")
 
     def __init__(self, pattern: str, text: str, score: int, form: NormalForm | None) -> None:
         self.pattern, self.score = pattern, score

@@ -28,8 +28,6 @@ from scrapy_rep.robotstxt.verdict import (
     unmatched,
 )
 
-__all__ = ["RobotsTxt", "Rule", "Verdict"]
-
 MOST_AGENTS: Final = 16
 """Tuples of tokens whose compiled rules are kept; beyond that, all are dropped."""
 MOST_OCTETS: Final = 16_000_000
@@ -77,13 +75,7 @@ class RobotsTxt:
     and the profile, and compiles the rules anew.
     """
 
-    __slots__ = (
-        "_allows",
-        "_body",
-        "_compiled",
-        "_kept",
-        "profile",
-    )
+    __slots__ = ("_allows", "_body", "_compiled", "_kept", "profile")
 
     def __init__(self, body: bytes, profile: Profile) -> None:
         self._body = body
@@ -272,7 +264,7 @@ class RobotsTxt:
 def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:
     """Return the first rule in the file of those with some patterns."""
     line, pattern = min([(found[allow][pattern], pattern) for pattern in patterns])
-    return _shown(allow, pattern, line)
+    return Rule(allow, pattern.encode("latin-1").decode("utf-8", "backslashreplace"), line)
 
 
 def _rules_of(group: Group, profile: Profile) -> Rules:
@@ -288,8 +280,3 @@ def _rules_of(group: Group, profile: Profile) -> Rules:
         disallow, allow = [Patterns(prefixes, form, prefixes) for prefixes in scores]
     free = profile.robots_txt_is_always_allowed
     return Rules(disallow, allow, form, robots_txt_is_free=free)
-
-
-def _shown(allow: bool, pattern: str, line: int) -> Rule:
-    """Return a rule; its pattern is decoded from UTF-8."""
-    return Rule(allow, pattern.encode("latin-1").decode("utf-8", "backslashreplace"), line)

@@ -90,6 +90,10 @@ def why(verdict: Verdict) -> str:
     return f"{printable(str(verdict.rule))}, line {verdict.line}{group}{copy}"
 
 
+UNDEFINED: Final = Verdict(allowed=False, reason=UNREACHABLE)
+"""The verdict on every URL of a site whose rules are undefined (RFC 9309 section 2.3.1.4)."""
+
+
 @lru_cache(maxsize=1_000)
 def unmatched(group: str | None) -> Verdict:
     """Return the verdict on a URL that no rule of a group matches; None if there is no group."""

@@ -33,9 +33,8 @@ from scrapy_rep.sites.refresh import Miss
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.entry import Entry
-    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-    from scrapy_rep.sites.refresh import AccessContext, Refresher
+    from scrapy_rep.sites.refresh import Refresher
 
 
 class RulesSignal(Protocol):
@@ -98,24 +97,19 @@ class RobotsCache:
 
     def __init__(
         self,
-        context: AccessContext,
         refresher: Refresher,
         signal: RulesSignal,
         *,
         parse: Callable[[bytes], RobotsTxt],
-        read_pace: Callable[[RobotsTxt, tuple[str, ...]], RequestedPace | None],
         started: Callable[[], None] = lambda: None,
         landed: Callable[[Authority], None] = lambda authority: None,
         withheld: Callable[[Authority], list[Any]] = lambda authority: [],
         memory_limit: int,
     ):
-        self._store = context.store
-        self._policy = context.policy
-        self._stats = context.stats
-        self._clock = context.clock
+        self._store, self._policy = refresher.store, refresher.policy
+        self._stats, self._clock = refresher.stats, refresher.clock
         self._refresher = refresher
         self._parse = parse
-        self._read_pace = read_pace
         self._signal = signal
         self._started = started
         self._landed = landed
@@ -180,26 +174,6 @@ class RobotsCache:
         """
         found = self.consult(authority, request)
         return await self.fetch(authority, request, found) if isinstance(found, Miss) else found
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return the pace that the rules ask of ``agent``, ``None`` if they ask for none.
-
-        It is read once for each agent in a row. Then the rules are measured again, because they
-        grow with each agent.
-        """
-        if cached.unpaced_agent == agent:
-            return None
-        if cached.pace is not None and cached.pace.agent == agent:
-            return cached.pace
-        pace = None if cached.robots is None else self._read_pace(cached.robots, agent)
-        if pace is None:
-            cached.unpaced_agent = agent
-        else:
-            cached.pace = pace
-        self.weigh(authority, cached)
-        return pace
 
     def __len__(self) -> int:
         """Return of how many authorities memory holds something."""

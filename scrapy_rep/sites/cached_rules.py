@@ -13,17 +13,16 @@ from scrapy_rep.robotstxt.verdict import (
     LAST_GOOD_COPY,
     ROBOTS_TXT_ITSELF,
     UNAVAILABLE,
-    UNREACHABLE,
+    UNDEFINED,
     Verdict,
 )
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _WEIGHED_AFTER = 128
-"""Verdicts after which rules are measured again: 3,000 rules take 70 us, even if they have not
+"""Answers after which rules are measured again: 3,000 rules take 70 us, even if they have not
 grown."""
 
 _ENTRY_SIZE = 1_000
@@ -49,12 +48,10 @@ class CachedRules:
         "entry",
         "failure",
         "interrupted",
-        "pace",
         "robots",
         "since",
         "size",
         "stale",
-        "unpaced_agent",
         "until",
         "verdicts",
         "was_evicted",
@@ -76,8 +73,6 @@ class CachedRules:
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
         self.basis: Any = None
-        self.pace: RequestedPace | None = None
-        self.unpaced_agent: tuple[str, ...] | None = None
         self.verdicts = 0
 
     @property
@@ -95,17 +90,13 @@ class CachedRules:
         """Why the authority is unreachable, if it is."""
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
 
-    def note_basis(self, basis: object) -> None:
-        """Keep what the record of decisions says of these rules, for as long as they are kept."""
-        self.basis = basis
-
     def count_verdict(self) -> bool:
         """Count a verdict; return whether the rules are to be measured again after it.
 
         Verdicts make rules grow in a few steps, the largest one when an index is built.
         """
         self.verdicts += 1
-        return self.verdicts % _WEIGHED_AFTER == 0
+        return self.verdicts % _WEIGHED_AFTER == 1
 
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""
@@ -131,7 +122,7 @@ class CachedRules:
         if self.decision is Decision.ALLOW_ALL:
             return Verdict(allowed=True, reason=UNAVAILABLE)
         if self.unreachable or self.answer is None:
-            return Verdict(allowed=False, reason=UNREACHABLE)
+            return UNDEFINED
         return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
 
 

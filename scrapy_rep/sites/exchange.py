@@ -94,12 +94,14 @@ class Exchange:
     def end(self, request: Request, response: Response) -> None:
         """Note the whole response, and keep its codings from other components."""
         self.was_shown = True
-        if self._received is not None:
-            self._received(request, response, self.is_cut)
-        codings = response.headers.getlist(_CODINGS)
-        response.headers.pop(_CODINGS, None)
-        if codings:
-            response.headers[_KEPT_CODINGS] = codings
+        try:
+            if self._received is not None:
+                self._received(request, response, self.is_cut)
+        finally:
+            codings = response.headers.getlist(_CODINGS)
+            response.headers.pop(_CODINGS, None)
+            if codings:
+                response.headers[_KEPT_CODINGS] = codings
 
 
 def codings_of(response: Response) -> list[bytes]:

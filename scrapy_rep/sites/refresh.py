@@ -18,7 +18,7 @@ after a failed fetch the store is asked once more, and the last good copy that i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,14 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Entry, merge
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
-from scrapy_rep.access.policy import (
-    Decision,
-    Fetch,
-    confirmable,
-    decide,
-    learn,
-    retry_at,
-)
+from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
 from scrapy_rep.awaiting import repeated, sleep
 from scrapy_rep.stores.base import NOT_SHARED
 
@@ -63,16 +56,6 @@ _WORTH_RETRYING = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class AccessContext:
-    """The store, the policy, the stats, and a clock in seconds since the epoch."""
-
-    store: StoreAdapter
-    policy: Policy
-    stats: RepStats
-    clock: Callable[[], float]
-
-
 class Miss(NamedTuple):
     """What a look-up found of an authority that may not be used as it is.
 
@@ -95,19 +78,22 @@ class Refresher:
 
     def __init__(
         self,
-        context: AccessContext,
+        store: StoreAdapter,
+        policy: Policy,
+        stats: RepStats,
+        clock: Callable[[], float],
         fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
         timeout: float,
         delays: tuple[float, ...],
     ):
-        self._store = context.store
-        self._policy = context.policy
-        self._stats = context.stats
-        self._clock = context.clock
+        self.store = store
+        self.policy = policy
+        self.stats = stats
+        self.clock = clock
         self._fetch = fetch
         self._delays = delays
         self._longest_round = (1 + len(delays)) * timeout + sum(delays)
-        term = LEASE_TERM if self._store.has_store else 0.0
+        term = LEASE_TERM if self.store.has_store else 0.0
         self.longest = 2.0 * self._longest_round + term + 1.0
         """The seconds after which a refresh must be over, with some to spare.
 
@@ -133,12 +119,12 @@ class Refresher:
             return entry
         if lease is None or lease == NOT_SHARED:
             return await self._round(authority, request, entry, waiting)
-        renew = partial(self._store.renew, authority, lease, LEASE_TERM)
+        renew = partial(self.store.renew, authority, lease, LEASE_TERM)
         try:
             with repeated(LEASE_TERM / 3, renew):
                 return await self._round(authority, request, entry, waiting)
         finally:
-            self._store.release(authority, lease)
+            self.store.release(authority, lease)
 
     async def _round(
         self,
@@ -151,14 +137,14 @@ class Refresher:
         delays = iter(self._delays)
         attempt = 0
         while True:
-            outcome = await self._fetch(authority, request, confirmable(entry, self._policy))
+            outcome = await self._fetch(authority, request, confirmable(entry, self.policy))
             if isinstance(outcome, Unreachable):
                 entry = await self._newest(authority, entry)
-            learnt = learn(entry, outcome, self._clock(), self._policy)
+            learnt = learn(entry, outcome, self.clock(), self.policy)
             delay = _next_of(delays, outcome)
             if delay is None or not self._again(outcome, learnt) or not waiting():
                 if not (isinstance(outcome, Unreachable) and outcome.ours):
-                    self._store.write_through(authority, _undated(learnt, entry))
+                    self.store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)
                 return learnt
             await sleep(delay)
@@ -179,7 +165,7 @@ class Refresher:
         wait, longest = _POLL
         end = monotonic() + LEASE_TERM + self._longest_round
         while True:
-            lease = await self._store.lease(authority, LEASE_TERM)
+            lease = await self.store.lease(authority, LEASE_TERM)
             if lease == NOT_SHARED:
                 return entry, lease
             if lease is None:
@@ -192,21 +178,21 @@ class Refresher:
             try:
                 entry = await self._newest(authority, known)
             except BaseException:
-                self._store.release(authority, lease or NOT_SHARED)
+                self.store.release(authority, lease or NOT_SHARED)
                 raise
             entry = self._redated(entry, first)
             if self._suffices(entry, refresh):  # another worker has put meanwhile
-                self._store.release(authority, lease or NOT_SHARED)
+                self.store.release(authority, lease or NOT_SHARED)
                 return entry, None
             if lease is not None:
                 return entry, lease
 
     async def _newest(self, authority: Authority, known: Entry | None) -> Entry | None:
         """Return ``known`` merged with what the store keeps."""
-        stored = await self._store.get(authority)
+        stored = await self.store.get(authority)
         if stored is None or known is None:
             return stored or known
-        return merge(known, stored, self._clock())
+        return merge(known, stored, self.clock())
 
     def _redated(self, entry: Entry | None, first: Entry | None) -> Entry | None:
         """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.
@@ -217,18 +203,18 @@ class Refresher:
             return entry
         if first is not None and first.failure == entry.failure:
             return entry
-        return replace(entry, failure=replace(entry.failure, failed_at=self._clock()))
+        return replace(entry, failure=replace(entry.failure, failed_at=self.clock()))
 
     def _suffices(self, entry: Entry | None, refresh: bool) -> bool:
         """Return whether ``entry`` is good enough without a fetch.
 
         It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
         """
-        action = decide(entry, self._clock(), self._policy)
+        action = standing(entry, self.clock(), self.policy)
         return action.fetch is Fetch.NO or (not refresh and action.decision is not Decision.WAIT)
 
     def _decision(self, entry: Entry | None) -> Decision:
-        return decide(entry, self._clock(), self._policy).decision
+        return standing(entry, self.clock(), self.policy).decision
 
     def _again(self, outcome: Outcome, learnt: Entry) -> bool:
         """Return whether another attempt is worth waiting for."""
@@ -242,11 +228,11 @@ class Refresher:
         failure = learnt.failure
         if failure is None:
             if isinstance(outcome, NotModified):
-                self._stats.inc(names.REVALIDATED)
+                self.stats.inc(names.REVALIDATED)
         elif isinstance(outcome, Unreachable):
-            retry_in = retry_at(failure, self._policy) - self._clock()
+            retry_in = retry_at(failure, self.policy) - self.clock()
             stale = self._decision(learnt) is Decision.FOLLOW
-            self._stats.fetch_failed(authority, outcome, retry_in, stale)
+            self.stats.fetch_failed(authority, outcome, retry_in, stale)
 
 
 def _undated(learnt: Entry, before: Entry | None) -> Entry:

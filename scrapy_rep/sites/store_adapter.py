@@ -135,7 +135,8 @@ class StoreAdapter:
     ):
         self._store = store
         self._crawler = crawler
-        self._memory_limit = memory_limit
+        self.memory_limit = memory_limit
+        """The octets of memory that evicted entries may take."""
         self._evicted = Evicted(memory_limit, disk_limit, failed=stats.evicted_lost)
         self._outage = Outage(Store.patience if store is None else store.patience, stats)
         self._immediate = False  # whether the last look-up was answered at once
@@ -152,11 +153,6 @@ class StoreAdapter:
         if self._store is None or not self._store.keeps_pace:
             return None
         return StoreTurns(self._store, self._outage)
-
-    @property
-    def memory_limit(self) -> int:
-        """The octets of memory that evicted entries may take."""
-        return self._memory_limit
 
     def evicted(self, authority: Authority) -> Entry | None:
         """Return what was evicted from the memory of this crawl; awaits nothing."""

@@ -33,14 +33,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores import redis_turns as turns
 from scrapy_rep.stores.base import RENEWED, Store, Turn
-from scrapy_rep.stores.codec import (
-    ANSWER,
-    FAILURE,
-    MAGIC,
-    decode_parts,
-    encode_parts,
-    refusal_of,
-)
+from scrapy_rep.stores.codec import ANSWER, FAILURE, MAGIC, decode_parts, encode_parts, refusal_of
 from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, open_client
 from scrapy_rep.stores.redis_lanes import Lanes
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_rep.stores.redis_client import Client, Command
+from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, Command
 from scrapy_rep.stores.stored import StoreError
 
 LANES = 2
@@ -61,6 +61,8 @@ class Job:
             self.fail(error)
         except InvalidStateError:  # it was cancelled, or the store was closed
             pass
+        except Exception as error:  # noqa: BLE001  # a garbled reply must not end the thread
+            self.fail(StoreError(f"{WRONG_TYPE}: {type(error).__name__}"))
 
     def fail(self, error: StoreError) -> None:
         """Fail, unless the job has ended."""

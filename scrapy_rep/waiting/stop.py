@@ -38,8 +38,8 @@ class StopWatch:
     """Watches for a stop while something is under way.
 
     ``stop(started_before)`` ends what began before a time of the monotonic clock; ``is_busy()``
-    says whether there is anything to end. ``look()`` is called each time: a download that was
-    cancelled sends no signal either.
+    says whether there is anything to end. ``look()`` is called each time, because a cancelled
+    download sends no signal.
     """
 
     def __init__(

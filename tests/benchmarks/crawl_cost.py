@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import resource
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -22,25 +20,23 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scrapy import Request, Spider, signals
-from scrapy.crawler import AsyncCrawlerProcess
+from scrapy import Request, Spider
 
 from tests.benchmarks.inputs import rules
-from tests.benchmarks.running import argument, in_a_process
+from tests.benchmarks.running import ADDON, argument, crawled, in_a_process
+from tests.stores.servers import free_port, wait_for
 
 ROUNDS = 5
 WORKLOADS = {"1 authority x 3,000 pages": (1, 3_000), "2,000 authorities x 1 page": (2_000, 1)}
 KINDS: dict[str, dict[str, Any]] = {
     "off": {"ROBOTSTXT_OBEY": False},
     "built-in": {"ROBOTSTXT_OBEY": True},
-    "ours": {"ADDONS": {"scrapy_rep.Addon": 100}},
+    "ours": ADDON,
 }
 SETTINGS = {
-    "LOG_ENABLED": False,
     "CONCURRENT_REQUESTS": 32,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
     "ROBOTSTXT_USER_AGENT": "mybot",
-    "TELNETCONSOLE_ENABLED": False,
     "COOKIES_ENABLED": False,
     "RETRY_ENABLED": False,
 }
@@ -79,7 +75,8 @@ class CostSpider(Spider):
         self.pages = 0
 
     async def start(self) -> AsyncIterator[Any]:
-        """The first."""
+        """The first, after a look at the clock of the processor."""
+        self.cpu = -time.process_time()
         yield Request(self.urls[0])
 
     def parse(self, _response: Any) -> Iterable[Request] | None:
@@ -87,30 +84,15 @@ class CostSpider(Spider):
         self.pages += 1
         return map(Request, self.urls[1:]) if self.pages == 1 else None
 
+    def closed(self, _reason: str) -> None:
+        """The crawl is over."""
+        self.cpu += time.process_time()
+
 
 def crawl(job: dict[str, Any]) -> dict[str, Any]:
     """One crawl in this process: seconds of CPU, and pages."""
-    process = AsyncCrawlerProcess({**SETTINGS, **KINDS[job["kind"]]})
-    crawler = process.create_crawler(CostSpider)
-    figures: dict[str, Any] = {}
-
-    def opened() -> None:
-        figures["cpu"] = -_cpu()
-
-    def closed() -> None:
-        figures["cpu"] += _cpu()
-
-    crawler.signals.connect(opened, signal=signals.spider_opened)
-    crawler.signals.connect(closed, signal=signals.spider_closed)
-    process.crawl(crawler, **job["arguments"])
-    process.start()
-    figures["pages"] = crawler.spider.pages  # type: ignore[union-attr]
-    return figures
-
-
-def _cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+    spider = crawled(CostSpider, {**SETTINGS, **KINDS[job["kind"]]}, **job["arguments"])
+    return {"cpu": spider.cpu, "pages": spider.pages}
 
 
 def measure(kind: str, port: int, workload: str) -> float:
@@ -126,29 +108,19 @@ def measure(kind: str, port: int, workload: str) -> float:
 def nginx() -> Iterator[int]:
     """A server on every loopback address; its port."""
     program = shutil.which("nginx") or "/usr/sbin/nginx"
-    with tempfile.TemporaryDirectory() as root, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
+    port = free_port()
+    with tempfile.TemporaryDirectory() as root:
         Path(root).chmod(0o755)
         robots = "User-agent: *\n" + rules(random.Random(9), 60)
         Path(root, "robots.txt").write_text(robots)
         Path(root, "conf").write_text(NGINX.format(root=root, port=port))
         server = subprocess.Popen([program, "-p", root, "-c", f"{root}/conf"])
         try:
-            _wait_for(port)
+            wait_for(port)
             yield port
         finally:
             server.terminate()
             server.wait(10)
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(100):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise SystemExit("nginx does not answer")
 
 
 def compare(port: int, workload: str, rounds: int) -> None:

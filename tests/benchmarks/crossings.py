@@ -16,17 +16,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerProcess
 
-from tests.benchmarks.running import in_a_process
+from tests.benchmarks.running import ADDON, crawled, in_a_process
 from tests.site import Site
 
-SETTINGS: dict[str, Any] = {
-    "ADDONS": {"scrapy_rep.Addon": 100},
-    "LOG_ENABLED": False,
-    "TELNETCONSOLE_ENABLED": False,
-    "USER_AGENT": "examplebot/1.0",
-}
 KINDS: dict[str, dict[str, Any]] = {
     "the gate alone": {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"},
     "by default": {},
@@ -95,12 +88,8 @@ def crawl(kind: str) -> list[Way]:
     """The ways of two requests of a crawl in this process."""
     with Site() as site:
         shop = site.authority("User-agent: *\nDisallow: /no\n")
-        process = AsyncCrawlerProcess({**SETTINGS, **KINDS[kind]})
-        crawler = process.create_crawler(TwoPages)
-        process.crawl(crawler, base=shop.url(""))
-        process.start()
-    spider: Any = crawler.spider
-    return list(spider.ways)
+        settings = {**ADDON, "USER_AGENT": "examplebot/1.0", **KINDS[kind]}
+        return list(crawled(TwoPages, settings, base=shop.url("")).ways)
 
 
 def measure(kind: str) -> list[Way]:

@@ -116,31 +116,23 @@ def main(arguments: list[str] | None = None) -> None:
         folder = Path(name)
         urls = prepared(folder, options.urls, options.authorities)
         robots, out = str(folder / "robots"), folder / "out"
-        ours = [
-            *SCRAPY,
-            "robots",
-            "filter",
-            "--agent",
-            AGENT,
-            "--warc",
-            str(folder / "robots.warc.gz"),
-        ]
-        loop = [sys.executable, "-c", LOOP, robots, AGENT, str(urls)]
+        archive = str(folder / "robots.warc.gz")
+        ours = [*SCRAPY, "robots", "filter", "--agent", AGENT, "--warc", archive]
+        loop = [sys.executable, "-c", LOOP, robots, AGENT]
         best = {"scrapy robots filter": [], "loop with Protego": []}
         for _ in range(options.rounds):
-            best["scrapy robots filter"].append(run([*ours, str(urls)], out))
-            best["loop with Protego"].append(run(loop, folder / "loop"))
-        rates = {}
+            for contender, command in zip(best, (ours, loop), strict=True):
+                best[contender].append(run([*command, str(urls)], out))
         for contender, costs in best.items():
             cost = min(costs)
-            rates[contender] = options.urls / cost.seconds
             print(
-                f"{contender:<22}{rates[contender]:>12,.0f} URLs/s{cost.seconds:>8.2f} s"
+                f"{contender:<22}{options.urls / cost.seconds:>12,.0f} URLs/s{cost.seconds:>8.2f} s"
                 f"{cost.processor:>8.2f} s CPU{cost.memory / 1e6:>7.0f} MB"
             )
+        clock = [min(cost.seconds for cost in costs) for costs in best.values()]
         processor = [min(cost.processor for cost in costs) for costs in best.values()]
-        ratio = rates["scrapy robots filter"] / rates["loop with Protego"]
-        print(f"ratio {ratio:.1f} by the clock, {processor[1] / processor[0]:.1f} by the processor")
+        ratios = clock[1] / clock[0], processor[1] / processor[0]
+        print("ratio {:.1f} by the clock, {:.1f} by the processor".format(*ratios))
         thrice = folder / "thrice.txt"
         with thrice.open("wb") as file:  # piece by piece, as a fork begins with this peak, too
             for _ in range(3):

@@ -135,18 +135,13 @@ def main(count: int, path: Path) -> None:
     print(f"{'':34}{'p50':>9}{'p90':>9}{'p99':>9}{'p99.9':>9}{'max':>9}{'later, %':>9}")
     for cached in (True, False):
         where = "in cache" if cached else "on disk"
-        for load, puts, limit in (
-            ("", 0, 1 << 40),
-            (", writing", 3, 1 << 40),
-            (", pruning", 3, size),
-        ):
+        loads = ("", 0, 1 << 40), (", writing", 3, 1 << 40), (", pruning", 3, size)
+        for load, puts, limit in loads:
             (read_whole if cached else drop_from_cache)(path)
             measure(path, where + load, count, puts, limit, bodies)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
-        main(
-            argument(1_000_000),
-            Path(sys.argv[2] if len(sys.argv) > 2 else f"{directory}/robots.db"),
-        )
+        file = sys.argv[2] if len(sys.argv) > 2 else f"{directory}/robots.db"
+        main(argument(1_000_000), Path(file))

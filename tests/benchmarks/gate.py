@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
@@ -20,7 +20,7 @@ from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import learn, standing
-from tests.benchmarks.running import argument, in_a_loop
+from tests.benchmarks.running import argument, in_a_loop, with_engine
 
 ROUNDS = 15
 CALLS = 4_000
@@ -41,12 +41,7 @@ FILES = {
 
 async def open_crawler(agent: str | None, **more: Any) -> Crawler:
     """A crawler whose engine is Scrapy's own, and open."""
-    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent, **more}
-    settings |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
-    crawler = Crawler(Spider, settings)
-    crawler.spider = Spider.from_crawler(crawler, "bench")
-    crawler._apply_settings()
-    crawler.engine = crawler._create_engine()
+    crawler = with_engine({"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent, **more})
     await crawler.engine.open_spider_async()
     return crawler
 

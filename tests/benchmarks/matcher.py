@@ -68,24 +68,25 @@ def _protego() -> Contender:
     )
 
 
-def _urllib() -> Contender:
-    def parse(body: bytes) -> urllib.robotparser.RobotFileParser:
-        robots = urllib.robotparser.RobotFileParser()
-        robots.parse(_text(body).splitlines())
+def _read_by(make: Callable[[], Any], given: Callable[[str], Any]) -> Callable[[bytes], Any]:
+    """How a parser that is made empty reads a file."""
+
+    def parse(body: bytes) -> Any:
+        robots = make()
+        robots.parse(given(_text(body)))
         return robots
 
+    return parse
+
+
+def _urllib() -> Contender:
+    parse = _read_by(urllib.robotparser.RobotFileParser, str.splitlines)
     return Contender(parse, lambda robots, url: robots.can_fetch(AGENT, url))
 
 
 def _rerp() -> Contender:
-    make = import_module("robotexclusionrulesparser").RobotExclusionRulesParser
-
-    def parse(body: bytes) -> Any:
-        robots = make()
-        robots.parse(_text(body))
-        return robots
-
-    return Contender(parse, lambda robots, url: robots.is_allowed(AGENT, url))
+    parser = import_module("robotexclusionrulesparser").RobotExclusionRulesParser
+    return Contender(_read_by(parser, str), lambda robots, url: robots.is_allowed(AGENT, url))
 
 
 def _robotspy() -> Contender:

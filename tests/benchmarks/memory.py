@@ -26,7 +26,7 @@ from scrapy.http import Response
 from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
 from tests.benchmarks.gate import open_crawler
 from tests.benchmarks.inputs import corpus
-from tests.benchmarks.running import in_a_loop
+from tests.benchmarks.running import ADDON, in_a_loop
 
 BOUND = 16 << 20
 AUTHORITIES = 200_000
@@ -63,7 +63,7 @@ class World:
 
 
 SETTINGS: dict[str, Any] = {
-    "ADDONS": {"scrapy_rep.Addon": 100},
+    **ADDON,
     "REP_MEMORY_LIMIT": BOUND,
     "REP_CRAWL_DELAY": False,
     "REP_RETRY_DELAYS": [],

@@ -14,24 +14,16 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.core.spidermw import SpiderMiddlewareManager
-from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import RepSpiderMiddleware
-from tests.benchmarks.running import argument, in_a_loop
+from tests.benchmarks.running import ADDON, argument, in_a_loop, with_engine
 
 ROUNDS = 5
 PAGES = 3_000
 
-SETTINGS: dict[str, Any] = {
-    "ADDONS": {"scrapy_rep.Addon": 100},
-    "ROBOTSTXT_USER_AGENT": "mybot",
-    "TELNETCONSOLE_ENABLED": False,
-    "REMOTE_CONTROL_ENABLED": False,
-    "LOG_ENABLED": False,
-}
 MODES: dict[str, dict[str, Any]] = {
     "off": {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"},
     "report": {},
@@ -74,10 +66,7 @@ KINDS = {
 
 async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: type[Response]) -> float:
     """Return the microseconds that a page takes on its way through the spider middlewares."""
-    crawler = Crawler(Spider, {**SETTINGS, **settings})
-    crawler.spider = Spider("bench")
-    crawler._apply_settings()
-    crawler.engine = crawler._create_engine()
+    crawler = with_engine({**ADDON, "ROBOTSTXT_USER_AGENT": "mybot", **settings})
     manager: SpiderMiddlewareManager = crawler.engine.scraper.spidermw
     present = [each for each in manager.middlewares if isinstance(each, RepSpiderMiddleware)]
     assert len(present) == 1  # where it is off, it reads nothing

@@ -13,7 +13,6 @@ import math
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.running import argument
@@ -21,7 +20,7 @@ from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
 from tests.site import Authority, Site
-from tests.stores.servers import RedisServer
+from tests.stores.servers import running_server
 
 AUTHORITIES = 400
 SPIDER = "tests.benchmarks.restart.MeteredSpider"
@@ -69,18 +68,14 @@ def measure(kinds: dict[str, dict[str, Any]], rounds: int) -> dict[str, float]:
 
 def main(rounds: int) -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        try:
-            kinds: dict[str, dict[str, Any]] = {
-                "no robots.txt": {},
-                "Scrapy's": {"ROBOTSTXT_OBEY": True},
-                "ours, SQLite": obey(REP_STORE=f"sqlite://{directory}/robots.db"),
-                "ours, Redis": obey(REP_STORE=server.uri),
-            }
-            best = measure(kinds, rounds)
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as directory, running_server() as server:
+        kinds: dict[str, dict[str, Any]] = {
+            "no robots.txt": {},
+            "Scrapy's": {"ROBOTSTXT_OBEY": True},
+            "ours, SQLite": obey(REP_STORE=f"sqlite://{directory}/robots.db"),
+            "ours, Redis": obey(REP_STORE=server.uri),
+        }
+        best = measure(kinds, rounds)
     extra = {name: 1e6 * (best[name] - best["no robots.txt"]) / AUTHORITIES for name in kinds}
     print(f"{'a page of a new authority':28}{'us':>8}{'extra':>8}{'of theirs':>11}")
     for name in kinds:

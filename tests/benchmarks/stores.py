@@ -27,7 +27,7 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.benchmarks.running import argument
 from tests.stores.samples import told
-from tests.stores.servers import RedisServer
+from tests.stores.servers import running_server
 
 WORDS = re.findall(
     r"\w+",
@@ -119,18 +119,12 @@ def measure_all(kept: list[tuple[Authority, Entry]], directory: Path) -> None:
     path = directory / "robots.db"
     pages = lambda: path.stat().st_size if path.exists() else 0  # noqa: E731
     measure("SQLite", SqliteStore(path, limit=1 << 40), kept, pages)
-    server = RedisServer(directory).start()
-    try:
-        for name, uri in (
-            ("Redis, TCP", server.uri),
-            ("Redis, Unix socket", f"unix://{server.socket}"),
-        ):
-            with redis.Redis(port=server.port) as client:
-                client.flushall()
-                used = lambda: float(client.info("memory")["used_memory"])  # noqa: E731
-                measure(name, RedisStore(uri), kept, used)
-    finally:
-        server.stop()
+    with running_server() as server, redis.Redis(port=server.port) as client:
+        used = lambda: float(client.info("memory")["used_memory"])  # noqa: E731
+        uris = {"Redis, TCP": server.uri, "Redis, Unix socket": f"unix://{server.socket}"}
+        for name, uri in uris.items():
+            client.flushall()
+            measure(name, RedisStore(uri), kept, used)
 
 
 def main(count: int) -> None:

@@ -14,11 +14,11 @@ from time import process_time
 from typing import Any
 
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.waiting.hosts import PacedHost
+from tests.benchmarks.running import ADDON, crawled
 
 COUNTS = tuple(map(int, sys.argv[1:])) or (0, 100, 1_000)
 GOING = 1_000
@@ -28,7 +28,6 @@ class WaitingSpider(Spider):
     """Makes no request of its own: it measures the scheduler of a crawl."""
 
     name = "waiting"
-    custom_settings = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False}  # noqa: RUF012
     rows = 0
 
     async def start(self) -> AsyncIterator[Any]:
@@ -39,7 +38,7 @@ class WaitingSpider(Spider):
             costs = [measure(engine._slot.scheduler, gate.withheld, how, n) for n in COUNTS]
             shown = "  ".join(f"{cost * 1e6:7.1f} us" for cost in costs)
             print(f"{how:24} {shown}", flush=True)
-            WaitingSpider.rows += 1
+            self.rows += 1
         for nothing in ():
             yield nothing
 
@@ -75,14 +74,9 @@ def measure(scheduler: Any, withheld: Any, how: str, count: int) -> float:
 def main() -> None:
     """One crawl that measures."""
     print(f"{'withheld':24} " + "  ".join(f"{count:7,}   " for count in COUNTS))
-    settings = {
-        "ADDONS": {"scrapy_rep.Addon": 100},
-        "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
-    }
-    process = AsyncCrawlerProcess(settings)
-    process.crawl(WaitingSpider)
-    process.start()
-    if WaitingSpider.rows != 2:
+    settings = {**ADDON, "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
+    log = {"LOG_ENABLED": True, "LOG_LEVEL": "ERROR"}
+    if crawled(WaitingSpider, {**settings, **log}).rows != 2:
         raise SystemExit("not everything was measured")
 
 

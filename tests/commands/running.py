@@ -11,6 +11,7 @@ import configparser
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -129,6 +130,29 @@ def overriding(folder: Path, url: str, action: str) -> tuple[str, ...]:
     file = folder / "overrides.toml"
     file.write_text(f"[[override]]\n{about}{action}\n" if action else "")
     return "-s", f"REP_OVERRIDES={file}"
+
+
+def unforked(*words: object, **how: Any) -> subprocess.CompletedProcess[str]:
+    """`scrapy robots` as a process that imports all by itself, and has the streams of `how`."""
+    usual = {"env": environment(), "stdin": subprocess.DEVNULL, "text": True, "timeout": 100}
+    if "stdout" not in how and "stderr" not in how:
+        usual["capture_output"] = True
+    return subprocess.run([*SCRAPY, "robots", *map(str, words)], check=False, **(usual | how))
+
+
+def options(settings: Mapping[str, object]) -> list[str]:
+    """Settings as words of a command line."""
+    return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+
+
+def assert_one_line(ended: Ended, status: int = 2) -> None:
+    """It ended with that status: the reason is one line on stderr, and nothing is on stdout."""
+    assert (ended.status, ended.out, ended.err.count("\n")) == (status, "", 1), ended
+
+
+def told(*words: object, cwd: Path | None = None) -> Any:
+    """The results that a subcommand writes as JSON."""
+    return results(robots(*words, "--format", "json", cwd=cwd).out)
 
 
 def results(out: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import results, robots
+from tests.commands.running import options, robots, told
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
 from tests.replies import Reply, redirect
@@ -76,12 +76,11 @@ def test_check_and_filter_say_what_a_crawl_does(site: Site, tmp_path: Path, seed
     urls = [*dict.fromkeys(one.url("/" + some(rnd, 4)) for one in sites for _ in range(6))]
     plans = [{"url": url, "dont_filter": True} for url in urls]
     crawled = crawl_in_child(settings=obey(**chosen), plans=plans)
-    words = [word for name, value in chosen.items() for word in ("-s", f"{name}={value}")]
+    words = options(chosen)
     kinds = {"allowed": "downloaded", "disallowed": "forbidden", "unreachable": "unreachable"}
-    rows = results(robots("check", "--format", "json", *words, *urls).out)
-    said = {row["url"]: kinds[row["verdict"]] for row in rows}
+    said = {row["url"]: kinds[row["verdict"]] for row in told("check", *words, *urls)}
     assert said == {url: crawled.kind(url) for url in urls}, chosen
     ended = robots("filter", *words, "--rejected", tmp_path / "rejected", given="\n".join(urls))
     assert ended.out.split("\n")[:-1] == [url for url in urls if said[url] == "downloaded"]
-    told = (tmp_path / "rejected").read_text().splitlines()
-    assert len(told) == sum(kind != "downloaded" for kind in said.values())
+    rejected = (tmp_path / "rejected").read_text().splitlines()
+    assert len(rejected) == sum(kind != "downloaded" for kind in said.values())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import robots
+from tests.commands.running import assert_one_line, robots
 from tests.rows import first
 from tests.site import Site
 
@@ -27,17 +27,21 @@ SPIDERS = {
 }
 
 
+@pytest.fixture
+def url(site: Site) -> str:
+    """A page of a site that forbids nothing."""
+    return site.authority(robots="User-agent: *\nDisallow:\n").url("/")
+
+
 @pytest.mark.parametrize("spider", first(2, SPIDERS))
 def test_spider_that_fails_is_the_fault_of_the_project(
-    site: Site, project: Path, spider: str
+    url: str, project: Path, spider: str
 ) -> None:
     """Not one of this package, in whichever subcommand; what it says is escaped."""
     (project / "shop" / "spiders" / "broken.py").write_text(SPIDER.format(SPIDERS[spider]))
-    url = site.authority(robots="User-agent: *\nDisallow:\n").url("/")
     for words in (["check", url], ["filter"]):
         ended = robots(*words, "--spider", "broken", cwd=project, given=url)
-        assert (ended.status, ended.out) == (2, ""), ended
-        assert ended.err.count("\n") == 1
+        assert_one_line(ended)
         assert "fault of scrapy_rep" not in ended.err
         assert "\x1b" not in ended.err
 
@@ -73,30 +77,25 @@ def test_spider_with_a_bad_agent_is_status_2(project: Path, name: str) -> None:
         ],
     ),
 )
-def test_setting_that_no_crawl_can_start_with_is_status_2(site: Site, setting: str) -> None:
+def test_setting_that_no_crawl_can_start_with_is_status_2(url: str, setting: str) -> None:
     """One line, with what is wrong."""
-    url = site.authority(robots="User-agent: *\nDisallow:\n").url("/")
     ended = robots("check", url, "-s", setting)
-    assert (ended.status, ended.out) == (2, ""), ended
-    assert ended.err.count("\n") == 1
+    assert_one_line(ended)
     assert "fault of scrapy_rep" not in ended.err
 
 
 @pytest.mark.parametrize("words", [["check"], ["check", "--spider", "shop"], ["filter"]])
 def test_module_of_spiders_that_cannot_be_imported_is_status_2(
-    site: Site, project: Path, words: list[str]
+    url: str, project: Path, words: list[str]
 ) -> None:
     """Only where a crawl or a spider is needed."""
     (project / "shop" / "spiders" / "broken.py").write_text("import no_such_module")
-    url = site.authority(robots="User-agent: *\nDisallow:\n").url("/")
     ended = robots(*words, *[url][: words != ["filter"]], cwd=project, given=url)
-    assert (ended.status, ended.out) == (2, ""), ended
-    assert ended.err.count("\n") == 1
+    assert_one_line(ended)
     assert "no_such_module" in ended.err
     assert robots("lint", "-", cwd=project, given="User-agent: *\nDisallow:\n").status == 0
 
 
-def test_project_whose_add_on_switches_obeying_on_obeys(site: Site, project: Path) -> None:
+def test_project_whose_add_on_switches_obeying_on_obeys(url: str, project: Path) -> None:
     """There is nothing to say about that."""
-    url = site.authority(robots="User-agent: *\nDisallow:\n").url("/")
     assert robots("check", url, cwd=project)[::2] == (0, "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.commands.running import results, robots
+from tests.commands.running import options, robots, told
 from tests.crawl.harness import EACH_MODE, MODES
 from tests.replies import Reply
-from tests.site import Site
+from tests.site import Authority, Site
 
 RULES = (
     "User-agent: *\nDisallow: /private\n\nUser-agent: mybot\nDisallow: /search\nCrawl-delay: 2\n"
@@ -18,17 +17,15 @@ RULES = (
 FAST = ("-s", "REP_RETRY_DELAYS=[]")
 
 
-def rows(*words: object, cwd: Path | None = None) -> list[dict[str, Any]]:
-    """What is said about each URL."""
-    ended = robots("check", "--format", "json", *words, cwd=cwd)
-    found: list[dict[str, Any]] = results(ended.out)
-    return found
+@pytest.fixture
+def shop(site: Site) -> Authority:
+    """A site with those rules."""
+    return site.authority(robots=RULES)
 
 
-def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
+def test_row_says_by_which_line_and_where_that_came_from(shop: Authority) -> None:
     """Outside a project the crawler is Scrapy, for which there is no group of its own."""
-    shop = site.authority(robots=RULES)
-    [one, other] = rows(shop.url("/private/x"), shop.url("/search"))
+    [one, other] = told("check", shop.url("/private/x"), shop.url("/search"))
     assert one == {
         "url": shop.url("/private/x"),
         "verdict": "disallowed",
@@ -38,7 +35,7 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
         "rule": "Disallow: /private",
         "line": 2,
         "group": "*",
-        "decided_by": "rules",
+        "decided_by": "robots.txt",
         "agent": ["Scrapy"],
         "profile": "rfc9309",
         "delay": None,
@@ -50,9 +47,9 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
     assert len(shop.robots_hits) == 1
 
 
-def test_text_has_a_line_for_each_url(site: Site) -> None:
+def test_text_has_a_line_for_each_url(site: Site, shop: Authority) -> None:
     """The verdict first, then the URL as given, then why."""
-    shop, gone = site.authority(robots=RULES), site.authority(robots=Reply(404))
+    gone = site.authority(robots=Reply(404))
     urls = shop.url("/search"), shop.url("/a"), gone.url("/a")
     ended = robots("check", "--agent", "mybot", *urls)
     assert ended.out.splitlines() == [
@@ -75,8 +72,8 @@ def test_unreachable_goes_before_disallowed(site: Site) -> None:
 
 def test_rules_from_a_file_need_no_network(robots_txt: Path) -> None:
     """A file is tried before it is published."""
-    [one, other] = rows("--robots-txt", robots_txt, "https://e.invalid/private",
-                        "ftp://e.invalid/private")  # fmt: skip
+    urls = ("https://e.invalid/private", "ftp://e.invalid/private")
+    [one, other] = told("check", "--robots-txt", robots_txt, *urls)
     assert (one["verdict"], one["line"]) == ("disallowed", 2)
     assert (other["verdict"], other["reason"]) == ("allowed", "no robots.txt governs this scheme")
 
@@ -86,7 +83,7 @@ def test_usage_preferences_are_shown(robots_txt: Path) -> None:
     text = "User-agent: *\nContent-Usage: train-ai=n, search=y\nDisallow: /private\n"
     robots_txt.write_text(text)
     words = ("--robots-txt", robots_txt, "https://e.invalid/a", "https://e.invalid/private")
-    [one, other] = rows(*words)
+    [one, other] = told("check", *words)
     assert one["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
     assert other["preferences"] is None
 
@@ -94,12 +91,12 @@ def test_usage_preferences_are_shown(robots_txt: Path) -> None:
 def test_agents_are_tokens_in_order_of_preference(robots_txt: Path) -> None:
     """The first that has a group counts."""
     words = ("--agent", "unknown", "--agent", "mybot", "https://e.invalid/search")
-    [one] = rows("--robots-txt", robots_txt, *words)
+    [one] = told("check", "--robots-txt", robots_txt, *words)
     assert (one["group"], one["verdict"], one["delay"]) == ("mybot", "disallowed", 2)
 
 
 @pytest.mark.parametrize("layout", ["scrapy.cfg", "pyproject.toml"])
-def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str) -> None:
+def test_in_a_project_its_settings_count(shop: Authority, project: Path, layout: str) -> None:
     """Its identity and its store; neither pipelines nor extensions are made, no feed is written."""
     if layout == "pyproject.toml":
         (project / "scrapy.cfg").rename(project / "old.cfg")
@@ -110,9 +107,8 @@ def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str)
 
         if "pyproject" not in Path(conf.__file__).read_text():
             pytest.skip("this Scrapy reads scrapy.cfg alone")
-    shop = site.authority(robots=RULES)
     for _ in range(2):
-        [one] = rows(shop.url("/search"), cwd=project)
+        [one] = told("check", shop.url("/search"), cwd=project)
         assert (one["agent"], one["verdict"]) == (["mybot"], "disallowed")
     assert not (project / "items.jsonl").exists()
     assert len(shop.robots_hits) == 1
@@ -121,7 +117,7 @@ def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str)
 def test_spider_brings_its_own_identity(site: Site, project: Path) -> None:
     """And none of its requests is made."""
     shop = site.authority(robots=RULES + "\nUser-agent: shopbot\nDisallow: /\n")
-    [one] = rows("--spider", "shop", shop.url("/a"), cwd=project)
+    [one] = told("check", "--spider", "shop", shop.url("/a"), cwd=project)
     assert (one["agent"], one["verdict"]) == (["shopbot"], "disallowed")
     assert one["profile"] == "1994"
 
@@ -131,7 +127,7 @@ def test_spider_counts_for_rules_from_a_file_too(project: Path, robots_txt: Path
     robots_txt.write_text("User-agent: shopbot\nDisallow: /a\nAllow: /a/b\n")
     url = "https://e.invalid/a/b"
     words = ("--spider", "shop", "--robots-txt", robots_txt)
-    [one] = rows(*words, url, cwd=project)
+    [one] = told("check", *words, url, cwd=project)
     assert (one["agent"], one["profile"], one["verdict"]) == (["shopbot"], "1994", "disallowed")
     assert robots("explain", *words, url, cwd=project).status == 1
     assert robots("filter", *words, given=url, cwd=project).out == ""
@@ -144,29 +140,25 @@ def test_host_and_port_are_not_a_url(robots_txt: Path, url: str) -> None:
     assert robots("filter", "--robots-txt", robots_txt, given=url).out == ""
 
 
-def test_a_store_in_memory_leaves_that_of_the_project_alone(site: Site, project: Path) -> None:
+def test_a_store_in_memory_leaves_that_of_the_project_alone(shop: Authority, project: Path) -> None:
     """It is neither read nor written."""
-    shop = site.authority(robots=RULES)
     memory = ("-s", "REP_STORE=memory:")
-    rows(*memory, shop.url("/a"), cwd=project)
+    told("check", *memory, shop.url("/a"), cwd=project)
     assert not [*project.rglob("robots.db")]
-    rows(shop.url("/a"), cwd=project)
-    rows(*memory, shop.url("/a"), cwd=project)
+    told("check", shop.url("/a"), cwd=project)
+    told("check", *memory, shop.url("/a"), cwd=project)
     assert len(shop.robots_hits) == 3
 
 
-def test_a_project_that_does_not_obey_is_asked_as_if_it_did(site: Site, project: Path) -> None:
+def test_a_project_that_does_not_obey_is_asked_as_if_it_did(shop: Authority, project: Path) -> None:
     """The verdict is that of a crawl that does."""
-    shop = site.authority(robots=RULES)
     words = ("-s", "ROBOTSTXT_OBEY=False", "-s", "ADDONS={}")
     assert robots("check", *words, shop.url("/search"), cwd=project).status == 1
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_every_reactor_will_do(site: Site, mode: str) -> None:
+def test_every_reactor_will_do(shop: Authority, mode: str) -> None:
     """And none."""
-    shop = site.authority(robots=RULES)
-    options = [word for name, value in MODES[mode].items() for word in ("-s", f"{name}={value}")]
-    ended = robots("check", shop.url("/private"), *options)
+    ended = robots("check", shop.url("/private"), *options(MODES[mode]))
     assert ended.status == 1
     assert ended.out.startswith("disallowed")

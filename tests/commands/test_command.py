@@ -6,14 +6,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.commands.options import parsers
-from tests.commands.running import ROOT, SCRAPY, environment, robots
-from tests.processes import run_python, start_python
+from tests.commands.running import SCRAPY, assert_one_line, environment, robots, unforked
+from tests.processes import fresh_python, run_python, start_python
 from tests.replies import Hang
 from tests.rows import first, rows
 from tests.site import Site
@@ -21,7 +20,9 @@ from tests.timed import timed
 
 SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "store", "verify", "report")
 ACTIONS = ("list", "show", "export", "import", "forget")
-LOAD = """
+LOAD = (
+    "-c",
+    """
 import time
 import scrapy.cmdline, scrapy.commands
 started = time.process_time()
@@ -30,20 +31,8 @@ scrapy_rep.commands.RobotsCommand()
 print(time.process_time() - started)
 import sys
 print([name for name in sys.modules if name.startswith("scrapy_rep.")])
-"""
-
-
-def python(code: str) -> str:
-    """What a process with that code prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+""",
+)
 
 
 def test_scrapy_lists_the_command() -> None:
@@ -55,12 +44,13 @@ def test_scrapy_lists_the_command() -> None:
 @timed
 def test_a_call_of_scrapy_is_at_most_20_ms_longer() -> None:
     """Every call loads the entry point; the best of three, as the machine may be busy."""
-    assert min(float(python(LOAD).split()[0]) for _ in range(3)) < 0.02
+    least = min(float(fresh_python(*LOAD, env=environment()).split()[0]) for _ in range(3))
+    assert least < 0.02
 
 
 def test_entry_point_imports_nothing_but_itself() -> None:
     """Whatever is broken elsewhere breaks no other command of Scrapy."""
-    assert python(LOAD).splitlines()[1] == "['scrapy_rep.commands']"
+    assert fresh_python(*LOAD, env=environment()).splitlines()[1] == "['scrapy_rep.commands']"
 
 
 @rows("name", SUBCOMMANDS)
@@ -161,10 +151,8 @@ NEVER = "REP_STORE=sqlite:///tmp/never-made/robots.db"
 def test_mistake_of_the_user_is_status_2_and_one_line(words: list[str]) -> None:
     """The reason stands on stderr, without what talks to the terminal; nothing is on stdout."""
     ended = robots(*words)
-    assert ended.status == 2
-    assert ended.out == ""
+    assert_one_line(ended)
     assert ended.err.startswith("scrapy robots")
-    assert ended.err.count("\n") == 1
     assert "\x1b" not in ended.err
 
 
@@ -191,8 +179,7 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
         "    def put(self, authority, entry): ...\n"
     )
     ended = robots("store", "list", "-s", "REP_STORE=shop.bad.Bad", cwd=project)
-    assert ended.status == 2
-    assert ended.err.count("\n") == 1
+    assert_one_line(ended)
     assert "ZeroDivisionError" in ended.err
 
 
@@ -236,22 +223,16 @@ def test_a_stderr_that_cannot_be_written_changes_no_status(robots_txt: Path) -> 
     os.close(read)
     full = os.open("/dev/full", os.O_WRONLY)
     for stream in (write, full):
-        done = subprocess.run(
-            [*SCRAPY, "robots", "check", "--robots-txt", robots_txt, "https://e.org/private"],
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stream,
-            check=False,
-        )
+        words = ("check", "--robots-txt", robots_txt, "https://e.org/private")
+        done = unforked(*words, stdout=subprocess.PIPE, stderr=stream)
         os.close(stream)
-        assert (done.returncode, done.stdout[:10]) == (1, b"disallowed")
+        assert (done.returncode, done.stdout[:10]) == (1, "disallowed")
 
 
 @pytest.mark.slow
 def test_a_closed_stream_is_no_fault(robots_txt: Path) -> None:
     """`<&-` and `>&-` of a shell: what would be read is empty, what would be written goes."""
-    words = [*SCRAPY, "robots", "check", "--robots-txt", str(robots_txt), "https://e.org/private"]
+    words = [*SCRAPY, "robots", "check", "--robots-txt", robots_txt, "https://e.org/private"]
     for stream in ("<&-", ">&-", "2>&-"):
         done = subprocess.run(
             ["/bin/sh", "-c", f'exec "$@" {stream}', "sh", *words],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.robotstxt.profiles import PROFILES
-from tests.commands.running import results, robots
+from tests.commands.running import results, robots, told
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -56,21 +56,21 @@ class TestExplain:
         """With a file and without one."""
         shop = site.authority(robots=Reply(status, b"User-agent: *\nDisallow: /search\n"))
         ended = robots("explain", "--format", "json", shop.url("/search"))
-        [told] = results(ended.out)
-        [checked] = results(robots("check", "--format", "json", shop.url("/search")).out)
-        assert [*told] == [*checked, "by_rules", "other_profiles"]
+        [said] = results(ended.out)
+        [checked] = told("check", shop.url("/search"))
+        assert [*said] == [*checked, "by_rules", "other_profiles"]
         word = "allowed" if status == 404 else "disallowed"
-        assert (told["verdict"], ended.status) == (word, status == 200)
-        assert told["lack_of_rules"] == (None if status == 200 else "no robots.txt: status 404")
-        by_rules = told["by_rules"]
+        assert (said["verdict"], ended.status) == (word, status == 200)
+        assert said["lack_of_rules"] == (None if status == 200 else "no robots.txt: status 404")
+        by_rules = said["by_rules"]
         assert (by_rules and by_rules["line"]) == (2 if status == 200 else None)
 
     @pytest.mark.parametrize("profile", first(2, PROFILES))
     def test_every_profile_is_explained(self, robots_txt: Path, profile: str) -> None:
         """By the rule that decides."""
-        words = ("-s", f"REP_PROFILE={profile}", "--robots-txt", robots_txt, "--format", "json")
-        [told] = results(robots("explain", *words, "https://e.invalid/private").out)
-        assert told["by_rules"]["line"] == told["line"] == 2
+        words = ("-s", f"REP_PROFILE={profile}", "--robots-txt", robots_txt)
+        [said] = told("explain", *words, "https://e.invalid/private")
+        assert said["by_rules"]["line"] == said["line"] == 2
 
 
 class TestLint:
@@ -195,8 +195,7 @@ class TestDiff:
 
     def test_json_is_plain_data(self, robots_txt: Path) -> None:
         """With the pace."""
-        ended = robots("diff", "--format", "json", "--agent", "mybot", robots_txt, "/dev/null")
-        [one] = results(ended.out)
+        [one] = told("diff", "--agent", "mybot", robots_txt, "/dev/null")
         assert one["agents"] == ["mybot"]
         assert one["paths"][0]["old"]["rule"] == "Disallow: /search"
         assert (one["old_pace"], one["new_pace"]) == ({"crawl delay": "2 s"}, {})
@@ -211,7 +210,7 @@ class TestDiff:
         (tmp_path / "allowed").write_text("User-agent: *\nAllow: /\n")
         (tmp_path / "disallowed").write_text("User-agent: *\nDisallow: /\n")
         words = (*FAST, "-s", f"REP_ACCESS_DENIED={denied}")
-        [row] = results(robots("check", "--format", "json", *words, shop.url("/")).out)
+        [row] = told("check", *words, shop.url("/"))
         for name in ("allowed", "disallowed"):
             ended = robots("diff", shop.url("/"), name, *words, cwd=tmp_path)
             expected = 3 if row["verdict"] == "unreachable" else row["verdict"] != name

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.commands.archive import write_archive
-from tests.commands.running import overriding, results, robots
+from tests.commands.running import assert_one_line, options, overriding, robots, told
 from tests.crawl.plugin import NOTHING
 from tests.rows import first
-from tests.site import Authority, Site
+from tests.site import Site
 
 PATHS = ("/a", "/art/1", "/private", "/robots.txt")
 
@@ -23,7 +23,7 @@ class Case(NamedTuple):
     settings: dict[str, str]
     allowed: str
     """One letter for each path: y or n."""
-    by: str = "rules"
+    by: str = "robots.txt"
     """What decides about the second path."""
     overrides: str = ""
 
@@ -34,7 +34,7 @@ CASES = {
         "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
         {"REP_PREFERENCES": "skip", "REP_PURPOSES": "train-ai"},
         "ynny",
-        "use",
+        "usage preference",
     ),
     "purpose that is only reported": Case(
         "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
@@ -49,7 +49,7 @@ CASES = {
             "REP_PURPOSE_TOKENS": '{"train-ai": ["Extended"]}',
         },
         "ynny",
-        "use",
+        "usage preference",
     ),
     "delay that is too long": Case(
         "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
@@ -76,19 +76,6 @@ CASES = {
 }
 
 
-def options(case: Case, shop: Authority, folder: Path) -> list[str]:
-    """The settings of a case, as words of a command line."""
-    chosen = {"REP_RETRY_DELAYS": "[]", **case.settings}
-    words = [word for name, value in chosen.items() for word in ("-s", f"{name}={value}")]
-    return [*words, *overriding(folder, shop.url(""), case.overrides)]
-
-
-def rows(*words: object) -> list[dict[str, Any]]:
-    """What `check` says of each URL."""
-    told: list[dict[str, Any]] = results(robots("check", "--format", "json", *words).out)
-    return told
-
-
 @pytest.mark.parametrize("name", first(3, CASES))
 def test_file_is_judged_as_a_crawl_would_judge_it(site: Site, tmp_path: Path, name: str) -> None:
     """By `check`, `explain` and `filter`: purposes, pace, overrides, not the rules alone."""
@@ -98,13 +85,12 @@ def test_file_is_judged_as_a_crawl_would_judge_it(site: Site, tmp_path: Path, na
     file.write_text(case.text)
     urls = [shop.url(path) for path in PATHS]
     allowed = [url for url, answer in zip(urls, case.allowed, strict=True) if answer == "y"]
-    words = options(case, shop, tmp_path)
-    fetched, read = rows(*words, *urls), rows(*words, "--robots-txt", file, *urls)
-    assert fetched == read
+    words = options({"REP_RETRY_DELAYS": "[]", **case.settings})
+    words += overriding(tmp_path, shop.url(""), case.overrides)
+    read = told("check", *words, "--robots-txt", file, *urls)
+    assert told("check", *words, *urls) == read
     assert [row["url"] for row in read if row["verdict"] == "allowed"] == allowed
-    [explained] = results(
-        robots("explain", "--format", "json", "--robots-txt", file, *words, urls[1]).out
-    )
+    [explained] = told("explain", "--robots-txt", file, *words, urls[1])
     assert {name: explained[name] for name in read[1]} == read[1]
     assert explained["decided_by"] == case.by
     given = "\n".join(urls)
@@ -124,9 +110,8 @@ def test_an_archive_is_judged_so_too(tmp_path: Path) -> None:
         ("https://a.org/robots.txt", "2026-01-01T00:00:00Z", 200, text),
         ("https://denied.org/robots.txt", "2026-01-01T00:00:00Z", 403, b""),
     )
-    words = [word for name, value in CASES["purpose"].settings.items()
-             for word in ("-s", f"{name}={value}")]  # fmt: skip
-    words += ["-s", "REP_ACCESS_DENIED=disallow", "--missing", "allow"]
+    words = options({**CASES["purpose"].settings, "REP_ACCESS_DENIED": "disallow"})
+    words += ["--missing", "allow"]
     given = "https://a.org/a\nhttps://a.org/art\nhttps://denied.org/\nhttps://missing.org/\n"
     out = robots("filter", "--warc", archive, *words, given=given).out
     assert out.split() == ["https://a.org/a", "https://missing.org/"]
@@ -137,19 +122,18 @@ def test_bad_overrides_are_status_2_without_a_crawl_too(robots_txt: Path, name: 
     """As at the start of a crawl."""
     words = ("--robots-txt", robots_txt, "-s", "REP_OVERRIDES=/no/such/file")
     ended = robots(name, "/dev/null" if name == "filter" else "https://e.org/", *words)
-    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert_one_line(ended)
     assert "REP_OVERRIDES" in ended.err
 
 
 def test_explanation_says_what_decides_and_what_the_rules_alone_say(robots_txt: Path) -> None:
     """So that the rules and the other profiles below never seem to contradict the verdict."""
     robots_txt.write_text("User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n")
-    words = ["--robots-txt", str(robots_txt), "-s", "REP_PREFERENCES=skip",
-             "-s", "REP_PURPOSES=train-ai"]  # fmt: skip
-    out = robots("explain", *words, "https://e.org/a").out
+    words = options({"REP_PREFERENCES": "skip", "REP_PURPOSES": "train-ai"})
+    out = robots("explain", "--robots-txt", robots_txt, *words, "https://e.org/a").out
     assert out.startswith(
         "disallowed: https://e.org/a\n"
-        "  by the use of the page: Content-Usage disallows train-ai\n"
+        "  by usage preference: Content-Usage disallows train-ai\n"
         "  by the rules alone: Allow: /, line 3, group *\n"
     )
     out = robots("explain", "--robots-txt", robots_txt, "https://e.org/a").out

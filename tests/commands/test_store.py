@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import Ended, results, robots
+from tests.commands.running import Ended, assert_one_line, robots, told
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Authority, Site
@@ -30,7 +30,7 @@ class Stored:
 
     def listed(self) -> dict[str, Any]:
         """What is said of each site."""
-        return {one["site"]: one for one in results(self("list", "--format", "json").out)}
+        return {one["site"]: one for one in told("store", "list", *self.words)}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_refusal_shows_its_status(site: Site, tmp_path: Path) -> None:
     """What a 403 says about one crawler is kept apart, and listed like every other answer."""
     words = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
     robots("check", site.authority(robots=Reply(403)).url("/"), *words)
-    [row] = results(robots("store", "list", "--format", "json", *words).out)
+    [row] = told("store", "list", *words)
     assert (row["status"], row["bytes"]) == (403, None)
 
 
@@ -106,9 +106,8 @@ def test_nothing_but_import_makes_a_store(
 ) -> None:
     """A mistyped path is an error, not an empty store; neither a file nor a folder is made."""
     ended = robots(*words, "-s", setting.format(tmp_path / "mistyped"))
-    assert (ended.status, ended.out) == (2, "")
+    assert_one_line(ended)
     assert "does not exist" in ended.err
-    assert ended.err.count("\n") == 1
     assert not [*tmp_path.iterdir()]
 
 
@@ -127,7 +126,7 @@ def test_nothing_but_import_replaces_a_damaged_store(
     damaged = path.read_bytes()[:512]
     path.write_bytes(damaged)
     ended = robots("store", *words, *store)
-    assert (ended.status, ended.out, ended.err.count("\n")) == (3, "", 1)
+    assert_one_line(ended, 3)
     assert "the store cannot be used" in ended.err
     assert path.read_bytes() == damaged
     assert robots("store", "import", *store).status == 0
@@ -165,6 +164,6 @@ def test_a_store_that_cannot_be_used_is_a_line(
     """Memory outlives no process, no server listens; a file that is no store is left as it is."""
     (tmp_path / "robots.db").write_text("precious")
     ended = robots("store", "list", "-s", f"REP_STORE={store.format(tmp_path)}")
-    assert (ended.status, ended.out, ended.err.count("\n")) == (status, "", 1)
+    assert_one_line(ended, status)
     assert said in ended.err
     assert (tmp_path / "robots.db").read_text() == "precious"

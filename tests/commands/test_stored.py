@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.commands.running import SCRAPY, environment, results, robots, write_project
+from tests.commands.running import SCRAPY, environment, options, results, robots, write_project
 from tests.processes import run_python
 from tests.site import Authority, Site
 
@@ -67,8 +67,7 @@ class Project:
     def __init__(self, folder: Path, shop: Authority, case: Case, more: str = "") -> None:
         self.shop, self.folder = shop, folder / "stores"
         self.folder.mkdir()
-        line = self._in(case.line).items()
-        self._words = [word for name, value in line for word in ("-s", f"{name}={value}")]
+        self._words = options(self._in(case.line))
         settings = {"TELNETCONSOLE_ENABLED": False, **self._in(case.project)}
         spider = SPIDER.format(url=shop.url("/a"), settings=self._in(case.spider)) + more
         self._root = write_project(folder / "project", settings, spider)

@@ -44,6 +44,11 @@ class Records:
         named = [word for one in archives for word in ("--warc", one)]
         return robots("verify", self.log, *named, *words)
 
+    def assert_undecided(self, why: str) -> None:
+        """Not every decision could be compared, and the reason is given."""
+        ended = self.verify()
+        assert (ended.status, why in ended.err) == (3, True), ended
+
     def change(self, change: Callable[[dict[str, Any]], None], number: int = -1) -> None:
         """Change a line."""
         lines = [json.loads(line) for line in self.log.read_bytes().splitlines()]
@@ -138,9 +143,7 @@ async def test_what_the_log_does_not_say_cannot_be_compared(
 ) -> None:
     """Status 3, and why."""
     await one_decision(records, site, REP_LOG_URLS=kept)
-    ended = records.verify()
-    assert ended.status == 3
-    assert "1 not compared; 1: the log does not have its whole URL" in ended.err
+    records.assert_undecided("1 not compared; 1: the log does not have its whole URL")
 
 
 @pytest.mark.parametrize(
@@ -156,9 +159,7 @@ async def test_settings_that_cannot_be_read_decide_nothing(
     records.change(
         lambda line: line.update(settings=line["settings"] | change if change else settings), 0
     )
-    ended = records.verify()
-    assert ended.status == 3
-    assert "1 not compared; 1: the settings of its run cannot be read" in ended.err
+    records.assert_undecided("1 not compared; 1: the settings of its run cannot be read")
 
 
 @ensureDeferred
@@ -167,21 +168,17 @@ async def test_what_is_missing_or_damaged_decides_nothing(site: Site, records: R
     await one_decision(records, site)
     whole = records.log.read_bytes()
     records.change(lambda line: line.update(record="urn:uuid:0"))
-    ended = records.verify()
-    assert (ended.status, "the archives lack its record" in ended.err) == (3, True)
+    records.assert_undecided("the archives lack its record")
     records.log.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
-    ended = records.verify()
-    assert (ended.status, "the first line of its run is missing" in ended.err) == (3, True)
+    records.assert_undecided("the first line of its run is missing")
     records.log.write_bytes(whole + whole[:-9].splitlines(keepends=True)[-1])
-    ended = records.verify()
-    assert (ended.status, "a line is not one of a decision log" in ended.err) == (3, True)
+    records.assert_undecided("a line is not one of a decision log")
     records.log.write_bytes(whole)
     [archive] = records.folder.glob("robots-*.warc.gz")
     octets = archive.read_bytes()
     second = octets.index(b"\x1f\x8b\x08", 10)
     archive.write_bytes(octets[: second + 90])
-    ended = records.verify()
-    assert (ended.status, "is damaged" in ended.err) == (3, True)
+    records.assert_undecided("is damaged")
 
 
 @ensureDeferred

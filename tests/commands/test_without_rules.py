@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commands.running import overriding, results, robots
+from tests.commands.running import options, overriding, results, robots, told
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.result import Ending
@@ -46,7 +46,7 @@ def by_check(row: dict[str, Any]) -> Told:
     return Told(row["verdict"], "" if row["verdict"] == "allowed" else row["reason"])
 
 
-def by_explain(words: tuple[object, ...], url: str) -> Told:
+def by_explain(words: list[str], url: str) -> Told:
     """What `explain` says of a URL; it ends with status 3 where the rules are undefined."""
     ended = robots("explain", "--format", "json", *words, url)
     [said] = results(ended.out)
@@ -66,29 +66,25 @@ def test_what_decides_in_a_crawl_decides_here(
     urls = [shop.url(path) for path in PATHS]
     result = crawl_in_child(settings=obey(**settings), plans=urls)
     crawled = [by_crawl(result.ending(url)) for url in urls]
-    chosen = {**settings, "REP_RETRY_DELAYS": "[]"}
-    words = tuple(word for name, value in chosen.items() for word in ("-s", f"{name}={value}"))
-    rows = results(robots("check", "--format", "json", *words, *urls).out)
-    assert [by_check(row) for row in rows] == crawled
+    words = options({**settings, "REP_RETRY_DELAYS": "[]"})
+    assert [by_check(row) for row in told("check", *words, *urls)] == crawled
     assert [by_explain(words, url) for url in urls] == crawled
     ended = robots("filter", *words, "--rejected", tmp_path / "rejected", given="\n".join(urls))
-    assert ended.out.split() == [
-        url for url, told in zip(urls, crawled, strict=True) if told.verdict == "allowed"
-    ]
+    verdicts = dict(zip(urls, crawled, strict=True))
+    assert ended.out.split() == [url for url in urls if verdicts[url].verdict == "allowed"]
     rejected = dict(line.split("\t") for line in (tmp_path / "rejected").read_text().splitlines())
-    for url, told in zip(urls, crawled, strict=True):
-        if told.verdict != "allowed":
-            told_rule = told.reason == "rule"
-            assert rejected[url].startswith("Disallow: " if told_rule else told.reason)
+    for url, said in verdicts.items():
+        if said.verdict != "allowed":
+            assert rejected[url].startswith("Disallow: " if said.reason == "rule" else said.reason)
 
 
 @pytest.mark.parametrize("status", [503, 403])
 def test_robots_txt_itself_is_allowed(site: Site, tmp_path: Path, status: int) -> None:
     """RFC 9309 section 2.2.2."""
     shop = site.authority(robots=Reply(status))
-    words = ("-s", "REP_RETRY_DELAYS=[]", "-s", "REP_ACCESS_DENIED=disallow")
+    words = options({"REP_RETRY_DELAYS": "[]", "REP_ACCESS_DENIED": "disallow"})
     urls = [shop.url("/robots.txt"), shop.url("/a")]
-    rows = results(robots("check", "--format", "json", *words, *urls).out)
+    rows = told("check", *words, *urls)
     assert [row["verdict"] == "allowed" for row in rows] == [True, False]
     assert rows[0]["reason"] == "robots.txt itself"
     assert robots("check", *words, urls[0]).status == 0
@@ -105,8 +101,8 @@ def test_explain_names_the_rule_of_an_override_that_agrees_with_the_site(
     words = (*overriding(tmp_path, shop.url(""), action), "-s", "REP_RETRY_DELAYS=[]")
     ended = robots("explain", *words, shop.url("/a"))
     assert ended.status == 1
-    assert "  by an override: Disallow: /a, line 5, group slow\n" in ended.out
-    [said] = results(robots("explain", "--format", "json", *words, shop.url("/a")).out)
+    assert "  by override: Disallow: /a, line 5, group slow\n" in ended.out
+    [said] = told("explain", *words, shop.url("/a"))
     assert (said["decided_by"], said["override"]) == ("override", None)
 
 
@@ -125,7 +121,7 @@ def test_both_verdicts_are_shown_where_an_override_changes_one(site: Site, tmp_p
     assert ended.status == 0
     first, by, rules, *_ = ended.out.splitlines()
     assert first == f"allowed: {shop.url('/a')}"
-    assert by.startswith("  by an override: allow, entry 1: ours (ops")
+    assert by.startswith("  by override: allow, entry 1: ours (ops")
     assert rules == "  by the rules alone: Disallow: /, line 2, group *"
 
 

@@ -208,6 +208,36 @@ async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_pa
     assert kept <= {small.url("/robots.txt"), last.url("/robots.txt")}
 
 
+async def test_an_archive_whose_disk_is_gone_makes_no_rules_of_half_a_body(
+    site: Site, tmp_path: Path
+) -> None:
+    """Neither can what was written in part be taken back: the crawl goes on without it."""
+    body = gzip.compress(b"User-agent: *\n" + b"Allow: /%d\n" * 50 + RULES.encode())
+    half = site.authority(Reply(200, body[: len(body) // 2], {"Content-Encoding": "gzip"}))
+    other = site.authority(RULES)
+
+    def lose_the_disk(request: Request) -> None:
+        if request.url == half.url("/robots.txt"):
+            with Path("/dev/full").open("wb") as full:
+                [archive] = tmp_path.iterdir()
+                os.dup2(full.fileno(), descriptor_of(archive))
+
+    plans = [other.url("/a"), half.url("/private")]
+    how = {**archived(tmp_path), "CONCURRENT_REQUESTS": 1}
+    how["on"] = {signals.request_reached_downloader: lose_the_disk}
+    result = await visit(plans, **how, expected=["Writing the archive failed"])
+    assert result.downloaded == [other.url("/a")]
+
+
+def descriptor_of(path: Path) -> int:
+    """The descriptor by which this process has a file open."""
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if link.samefile(path):
+                return int(link.name)
+    raise AssertionError(f"{path} is not open")
+
+
 WRITER = """
 import random, sys, time
 from scrapy import Request, Spider

@@ -59,6 +59,13 @@ async def crawled(spider: Any, settings: Settings) -> Crawler:
     return crawler
 
 
+async def said_by(spider: Any, settings: dict[str, Any]) -> list[str]:
+    """What a spider logs in a crawl."""
+    with LogTap() as tap:
+        await crawled(spider, Settings(settings))
+    return [line.text for line in tap.lines if line.logger == spider.name]
+
+
 @rows("page", PAGES)
 def test_interactive_examples_work(page: Path) -> None:
     """As doctest runs them."""
@@ -129,9 +136,7 @@ async def test_patient_spider_fetches_a_site_that_comes_back(site: Site) -> None
     shop = site.authority([Reply(503), Reply(200, "User-agent: *\nDisallow: /private\n")])
     block = block_with("PatientSpider", FAILURES).replace("https://example.org/", shop.url("/"))
     settings = {**OBEY, "REP_RETRY_DELAYS": [], "REP_UNREACHABLE_TTL": [1, 60]}
-    with LogTap() as tap:
-        await crawled(executed(block)["PatientSpider"], Settings(settings))
-    said = [line.text for line in tap.lines if line.logger == "patient"]
+    said = await said_by(executed(block)["PatientSpider"], settings)
     assert said == [f"{shop.url('/')} was fetched"]
 
 
@@ -145,9 +150,7 @@ def _starting_at(url: str) -> Any:
 @ensureDeferred
 async def test_explain_example_works(site: Site) -> None:
     """It says False by the rule, and what is in memory."""
-    with LogTap() as tap:
-        await crawled(spider_of(block_with("WhySpider"), site), Settings(OBEY))
-    said = [line.text for line in tap.lines if line.logger == "why"]
+    said = await said_by(spider_of(block_with("WhySpider"), site), OBEY)
     assert said[0] == "False by Disallow: /private: rule"
     info = ast.literal_eval(said[1])
     shown = (DOCS / "guides/failures.rst").read_text("utf-8")
@@ -159,9 +162,7 @@ async def test_explain_example_works(site: Site) -> None:
 @ensureDeferred
 async def test_signal_example_works(site: Site) -> None:
     """It logs the sitemaps of the robots.txt."""
-    with LogTap() as tap:
-        await crawled(spider_of(block_with("MapSpider"), site), Settings(OBEY))
-    said = [line.text for line in tap.lines if line.logger == "map"]
+    said = await said_by(spider_of(block_with("MapSpider"), site), OBEY)
     assert said == ["sitemaps: ['/map.xml']"]
 
 

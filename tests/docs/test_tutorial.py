@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from configparser import ConfigParser
 from contextlib import ExitStack, contextmanager
@@ -18,7 +16,7 @@ import pytest
 
 from tests.crawl.harness import ROOT
 from tests.docs.pages import DOCS
-from tests.stores.servers import free_port
+from tests.stores.servers import free_port, wait_for
 
 TUTORIAL = DOCS / "tutorial.rst"
 BLOCK = re.compile(r"^\.\. code-block:: \w+\n((?: +:.*\n)*)\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
@@ -90,15 +88,6 @@ class Reader:
                 yield
             finally:
                 server.terminate()
-
-
-def wait_for(port: int) -> None:
-    """Return as soon as something listens at this port of 127.0.0.1."""
-    with socket.socket() as client:
-        end = time.monotonic() + 30
-        while client.connect_ex(("127.0.0.1", port)):
-            assert time.monotonic() < end, f"nothing listens at port {port}"
-            time.sleep(0.1)
 
 
 def assert_shows(printed: str, shown: str) -> None:

@@ -12,7 +12,6 @@ from scrapy.settings import Settings
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Success
-from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
@@ -40,11 +39,23 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
     bench = Bench(Success(b"User-agent: *\n" + RULES))
     cached = await ask(bench)
     paces = RepSettings().pace_policy
-    judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
+    judge = Judge(bench.cache.weigh, paces, None, None, wants_verdict=lambda _: True)
     for number in range(48):
         judge.judge(asked(path.format(number)), cached)
     assert cached.robots is not None
     assert bench.cache.octets >= cached.robots.size > 1_000_000
+
+
+@ensureDeferred
+async def test_rules_that_grew_with_their_first_answer_are_measured() -> None:
+    """They are compiled for it, also where no verdict is recorded."""
+    bench = Bench(Success(b"User-agent: *\n" + RULES))
+    cached = await ask(bench)
+    before = bench.cache.octets
+    judge = Judge(bench.cache.weigh, RepSettings().pace_policy, None, None)
+    assert judge.judge(asked("/p"), cached).refusal is None
+    assert cached.robots is not None
+    assert bench.cache.octets >= cached.robots.size > 2 * before
 
 
 @pytest.mark.parametrize(
@@ -65,7 +76,7 @@ async def test_a_pace_that_is_refused_decides_beside_the_rules(
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
     paces = RepSettings.from_settings(Settings(settings)).pace_policy
-    judge = Judge(bench.cache, paces, None, None)
+    judge = Judge(bench.cache.weigh, paces, None, None)
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
 
 
@@ -75,12 +86,6 @@ class Scales:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self.count = 0
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """None: these rules ask for no pace."""
-        return None
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Measure them, as a crawl does."""
@@ -103,7 +108,7 @@ async def test_a_request_has_its_rules_measured_once_at_most(
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats()
         overrides = AppliedOverrides([one], stats, paces.read, bench.clock)
-    judge = Judge(scales, paces, None, overrides, wants_verdict=lambda _: records)
+    judge = Judge(scales.weigh, paces, None, overrides, wants_verdict=lambda _: records)
     for _ in range(48):
         scales.count = 0
         refused = judge.judge(asked(path), cached).refusal is not None

@@ -9,16 +9,7 @@ from scrapy.http import Response, TextResponse, XmlResponse
 
 from scrapy_rep import page_directives
 from scrapy_rep.pages.markup import Markup, Meta
-from tests.pages.cases import (
-    CHOICE,
-    HTML,
-    META_1996,
-    REPEXT,
-    XML,
-    Case,
-    parameters,
-    response,
-)
+from tests.pages.cases import CHOICE, HTML, META_1996, REPEXT, XML, Case, parameters, response
 from tests.rows import rows
 
 M = '<meta name="robots" content="noindex">'
@@ -50,33 +41,36 @@ def lines(content_type: str) -> list[tuple[str, str]]:
     return [("Content-Type", content_type)]
 
 
+def read(text: str, source: str = HTML) -> Case:
+    """A page with this in its head, which says noindex."""
+    return Case(source, SAID, html_head(text))
+
+
+def unread(text: str, source: str = HTML) -> Case:
+    """A page with this in its head, which says nothing."""
+    return Case(source, "", html_head(text))
+
+
+def sent_as(charset: str, page: str | bytes = html_head(M), source: str = HTML) -> Case:
+    """A page whose header names that charset."""
+    return Case(source, SAID, page, lines(f"text/html; charset={charset}"))
+
+
 ELEMENTS = {
-    "in the head": Case(HTML, SAID, html_head(M)),
-    "in upper case": Case(HTML, SAID, html_head('<META NAME="ROBOTS" CONTENT="NOINDEX">')),
-    "content before name": Case(HTML, SAID, html_head('<meta content="noindex" name="robots">')),
-    "a greater-than sign in a value": Case(
-        HTML, SAID, html_head('<meta content="noindex, a>b" name="robots">')
+    "in the head": read(M),
+    "in upper case": read('<META NAME="ROBOTS" CONTENT="NOINDEX">'),
+    "content before name": read('<meta content="noindex" name="robots">'),
+    "a greater-than sign in a value": read('<meta content="noindex, a>b" name="robots">'),
+    "without quotes": read("<meta name=robots content=noindex>"),
+    "spaces around the equals sign": read('<meta name = "robots"\n content\t=\n"noindex">'),
+    "with a closing slash": read('<meta name="robots" content="noindex"/>'),
+    "the first of two equal attributes": read(
+        '<meta name=robots name=x content=noindex content="nofollow">'
     ),
-    "without quotes": Case(HTML, SAID, html_head("<meta name=robots content=noindex>")),
-    "spaces around the equals sign": Case(
-        HTML, SAID, html_head('<meta name = "robots"\n content\t=\n"noindex">')
-    ),
-    "with a closing slash": Case(HTML, SAID, html_head('<meta name="robots" content="noindex"/>')),
-    "the first of two equal attributes": Case(
-        HTML, SAID, html_head('<meta name=robots name=x content=noindex content="nofollow">')
-    ),
-    "references in the value": Case(
-        HTML, SAID, html_head('<meta name="robots" content="&#110;o&#x69;ndex">')
-    ),
-    "references in the name": Case(
-        HTML, SAID, html_head('<meta name="&#114;ob&#x6f;ts" content="noindex">')
-    ),
-    "references in the name of the crawler": Case(
-        HTML, SAID, html_head("<meta name=&#109;ybot content=noindex>")
-    ),
-    "a page of two metas, one with references": Case(
-        HTML, SAID, html_head(f'<meta name="a" content="a &amp; b">{M}')
-    ),
+    "references in the value": read('<meta name="robots" content="&#110;o&#x69;ndex">'),
+    "references in the name": read('<meta name="&#114;ob&#x6f;ts" content="noindex">'),
+    "references in the name of the crawler": read("<meta name=&#109;ybot content=noindex>"),
+    "a page of two metas, one with references": read(f'<meta name="a" content="a &amp; b">{M}'),
     "without html, head and body": Case(HTML, SAID, M),
     "before the doctype": Case(HTML, SAID, f"{M}<!doctype html>"),
     "between head and body": Case(HTML, SAID, f"<head></head>{M}<body>text</body>"),
@@ -84,21 +78,19 @@ ELEMENTS = {
         HTML, SAID, f"<head></head><script></script>{M}<body>text</body>"
     ),
     "a head without an end": Case(HTML, SAID, f"<html><head><title>x</title>{M}<body>text"),
-    "in noscript": Case(HTML, SAID, html_head(f"<noscript>{M}</noscript>")),
-    "behind a script": Case(HTML, SAID, html_head(f"<script>if (a < b) c();</script>{M}")),
-    "behind 100 KB of script": Case(
-        HTML, SAID, html_head(f"<script>{'a < b;' * 17_000}</script>{M}")
+    "in noscript": read(f"<noscript>{M}</noscript>"),
+    "behind a script": read(f"<script>if (a < b) c();</script>{M}"),
+    "behind 100 KB of script": read(f"<script>{'a < b;' * 17_000}</script>{M}"),
+    "behind a template": read(f"<template><p></p></template>{M}"),
+    "in a comment": unread(f"<!-- {M} -->"),
+    "in a comment without an end": unread(f"<!-- {M}"),
+    "in a script": unread(f"<script>document.write('{M}')</script>"),
+    "in the title": unread(f"<title>{M}</title>"),
+    "in a template": unread(f"<template>{M}</template>"),
+    "deep in a template": unread(
+        f"<template><div><p>{M}</p></div><template>{M}</template></template>"
     ),
-    "behind a template": Case(HTML, SAID, html_head(f"<template><p></p></template>{M}")),
-    "in a comment": Case(HTML, "", html_head(f"<!-- {M} -->")),
-    "in a comment without an end": Case(HTML, "", html_head(f"<!-- {M}")),
-    "in a script": Case(HTML, "", html_head(f"<script>document.write('{M}')</script>")),
-    "in the title": Case(HTML, "", html_head(f"<title>{M}</title>")),
-    "in a template": Case(HTML, "", html_head(f"<template>{M}</template>")),
-    "deep in a template": Case(
-        HTML, "", html_head(f"<template><div><p>{M}</p></div><template>{M}</template></template>")
-    ),
-    "in a value": Case(HTML, "", html_head("<meta name=x content='<meta name=robots>'>")),
+    "in a value": unread("<meta name=x content='<meta name=robots>'>"),
     "in the body": Case(REPEXT, "", f"<html><head></head><body>{M}</body></html>"),
     "in a body without a start": Case(REPEXT, "", f"<html><head></head><p>text</p>{M}"),
     "behind the body": Case(REPEXT, "", f"<html><head></head><body></body>{M}</html>"),
@@ -108,17 +100,13 @@ ELEMENTS = {
     ),
     "a tag without an end": Case(HTML, "", '<html><head><meta name="robots" content="noindex"'),
     "a value without an end": Case(HTML, "", '<html><head><meta name="robots" content="noindex'),
-    "a zero octet in the name": Case(
-        HTML, "", html_head('<meta name="rob\0ots" content="noindex">')
-    ),
-    "behind a zero octet": Case(HTML, SAID, html_head(f"<title>a\0b</title>{M}")),
-    "http-equiv is not applied": Case(
-        HTML, "", html_head('<meta http-equiv="X-Robots-Tag" content="noindex">')
-    ),
-    "another element": Case(HTML, "", html_head("<metadata name=robots content=noindex>")),
-    "within 512 KB": Case(CHOICE, SAID, html_head("<!--" + "x" * 500_000 + f"-->{M}")),
-    "beyond 512 KB": Case(CHOICE, "", html_head("<!--" + "x" * 530_000 + f"-->{M}")),
-    "behind 1,900 metas": Case(CHOICE, SAID, html_head("<meta name=a content=b>" * 1_900 + M)),
+    "a zero octet in the name": unread('<meta name="rob\0ots" content="noindex">'),
+    "behind a zero octet": read(f"<title>a\0b</title>{M}"),
+    "http-equiv is not applied": unread('<meta http-equiv="X-Robots-Tag" content="noindex">'),
+    "another element": unread("<metadata name=robots content=noindex>"),
+    "within 512 KB": read("<!--" + "x" * 500_000 + f"-->{M}", CHOICE),
+    "beyond 512 KB": unread("<!--" + "x" * 530_000 + f"-->{M}", CHOICE),
+    "behind 1,900 metas": read("<meta name=a content=b>" * 1_900 + M, CHOICE),
     "empty": Case(HTML, "", ""),
     "only spaces": Case(HTML, "", " \n "),
     "only a comment": Case(HTML, "", "<!-- robots <meta -->"),
@@ -135,11 +123,8 @@ ENCODINGS = {
     "UTF-16 big-endian with a mark": Case(
         HTML, SAID, codecs.BOM_UTF16_BE + html_head(M).encode("utf-16-be")
     ),
-    "UTF-16 with a mark, whatever the header says": Case(
-        HTML,
-        SAID,
-        html_head(M).encode("utf-16"),
-        lines("text/html; charset=windows-1251"),
+    "UTF-16 with a mark, whatever the header says": sent_as(
+        "windows-1251", html_head(M).encode("utf-16")
     ),
     "UTF-16 without any word of it": Case(CHOICE, "", html_head(M).encode("utf-16-be")),
     "an octet 0 before the first tag is not UTF-16": Case(
@@ -148,38 +133,25 @@ ENCODINGS = {
     "an octet 0 in the first tag is not UTF-16": Case(
         HTML, SAID, "<\0!>" + html_head(M), profile="google"
     ),
-    "UTF-16 declared in ASCII is not true": Case(
-        HTML, SAID, html_head(f'<meta charset="utf-16">{M}')
-    ),
-    "windows-1251": Case(
-        HTML,
-        SAID,
+    "UTF-16 declared in ASCII is not true": read(f'<meta charset="utf-16">{M}'),
+    "windows-1251": sent_as(
+        "windows-1251",
         html_head("<title>\u041f\u0440\u0438\u0432\u0435\u0442</title>" + M).encode("cp1251"),
-        lines("text/html; charset=windows-1251"),
     ),
     "Shift_JIS declared in the page": Case(
         HTML,
         SAID,
         html_head("<meta charset=shift_jis><title>\u30bd\u8868</title>" + M).encode("shift_jis"),
     ),
-    "ISO-2022-JP": Case(
-        HTML,
-        SAID,
-        html_head("<title>\u3042\u3044</title>" + M).encode("iso2022_jp"),
-        lines("text/html; charset=iso-2022-jp"),
+    "ISO-2022-JP": sent_as(
+        "iso-2022-jp", html_head("<title>\u3042\u3044</title>" + M).encode("iso2022_jp")
     ),
     "octets that are not UTF-8": Case(
         HTML, SAID, html_head(f"<title>\xff</title>{M}").encode("latin-1")
     ),
-    "an encoding that does not exist": Case(
-        CHOICE, SAID, html_head(M), lines("text/html; charset=nonsense")
-    ),
-    "an encoding that browsers do not know": Case(
-        CHOICE, SAID, html_head(M), lines("text/html; charset=punycode")
-    ),
-    "a codec that is not text": Case(
-        CHOICE, SAID, html_head(M), lines("text/html; charset=base64")
-    ),
+    "an encoding that does not exist": sent_as("nonsense", source=CHOICE),
+    "an encoding that browsers do not know": sent_as("punycode", source=CHOICE),
+    "a codec that is not text": sent_as("base64", source=CHOICE),
 }
 
 XHTML_PAGES = {

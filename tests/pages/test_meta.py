@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from scrapy_rep import page_directives
 from tests.pages.cases import (
@@ -36,6 +38,13 @@ def robots(content: str) -> str:
     """A page with one META robots."""
     return head(meta(content))
 
+
+def says(source: str, said: str, *metas: str, **more: Any) -> Case:
+    """What a page with these in its head comes to."""
+    return Case(source, said, head(*metas), **more)
+
+
+google, choice, of_1996 = (partial(says, source) for source in (GOOGLE, CHOICE, META_1996))
 
 TERMS = [
     (
@@ -99,74 +108,64 @@ DATES = [
 ]
 
 AGENTS = {
-    "a meta for this crawler": Case(GOOGLE, "noindex", head(meta("noindex", "mybot"))),
-    "a meta for this crawler in upper case": Case(
-        GOOGLE, "noindex", head(meta("noindex", "MyBot"))
+    "a meta for this crawler": google("noindex", meta("noindex", "mybot")),
+    "a meta for this crawler in upper case": google("noindex", meta("noindex", "MyBot")),
+    "a meta for another one": google("", meta("noindex", "otherbot")),
+    "a meta for a crawler with a longer name": choice("", meta("noindex", "mybots")),
+    "a meta for a crawler with a shorter name": choice("", meta("noindex", "my")),
+    "a meta for all and one for this crawler": google(
+        "noindex nofollow", meta("noindex"), meta("nofollow", "mybot")
     ),
-    "a meta for another one": Case(GOOGLE, "", head(meta("noindex", "otherbot"))),
-    "a meta for a crawler with a longer name": Case(CHOICE, "", head(meta("noindex", "mybots"))),
-    "a meta for a crawler with a shorter name": Case(CHOICE, "", head(meta("noindex", "my"))),
-    "a meta for all and one for this crawler": Case(
-        GOOGLE, "noindex nofollow", head(meta("noindex"), meta("nofollow", "mybot"))
+    "a specific meta lifts nothing": says(
+        REPEXT, "noindex nofollow", meta("none"), meta("all", "mybot")
     ),
-    "a specific meta lifts nothing": Case(
-        REPEXT, "noindex nofollow", head(meta("none"), meta("all", "mybot"))
+    "no limit is larger than any": google(
+        "max_snippet=7", meta("max-snippet:-1"), meta("max-snippet:7")
     ),
-    "no limit is larger than any": Case(
-        GOOGLE, "max_snippet=7", head(meta("max-snippet:-1"), meta("max-snippet:7"))
+    "a page without metas": google(""),
+    "several metas add up": google("noindex nofollow", meta("noindex"), meta("nofollow")),
+    "an unnamed crawler obeys what is for all": google(
+        "noindex", meta("noindex"), meta("nofollow", "mybot"), agent=None
     ),
-    "a page without metas": Case(GOOGLE, "", head()),
-    "several metas add up": Case(
-        GOOGLE, "noindex nofollow", head(meta("noindex"), meta("nofollow"))
+    "the default group is for all": choice(
+        "noindex", meta("noindex"), meta("nofollow", "mybot"), agent="*"
     ),
-    "an unnamed crawler obeys what is for all": Case(
-        GOOGLE, "noindex", head(meta("noindex"), meta("nofollow", "mybot")), agent=None
-    ),
-    "the default group is for all": Case(
-        CHOICE, "noindex", head(meta("noindex"), meta("nofollow", "mybot")), agent="*"
-    ),
-    "each of several names counts": Case(
-        CHOICE,
+    "each of several names counts": choice(
         "noindex nofollow",
-        head(meta("noindex", "mybot-news"), meta("nofollow", "mybot")),
+        meta("noindex", "mybot-news"),
+        meta("nofollow", "mybot"),
         agent=["mybot-news", "mybot"],
     ),
-    "a whole User-Agent": Case(
-        GOOGLE,
+    "a whole User-Agent": google(
         "noindex",
-        head(meta("noindex", "mybot")),
+        meta("noindex", "mybot"),
         agent="Mozilla/5.0 (compatible; MyBot/2.1; +https://example.org/bot)",
     ),
-    "spaces around the name": Case(CHOICE, "noindex", head(meta("noindex", " robots "))),
-    "an agent within the value is no agent": Case(GOOGLE, "", head(meta("mybot: noindex"))),
-    "property is not name": Case(GOOGLE, "", head('<meta property="robots" content="noindex">')),
-    "a meta without a value": Case(CHOICE, "", head('<meta name="robots">')),
-    "a meta without a name": Case(CHOICE, "", head('<meta content="noindex">')),
+    "spaces around the name": choice("noindex", meta("noindex", " robots ")),
+    "an agent within the value is no agent": google("", meta("mybot: noindex")),
+    "property is not name": google("", '<meta property="robots" content="noindex">'),
+    "a meta without a value": choice("", '<meta name="robots">'),
+    "a meta without a name": choice("", '<meta content="noindex">'),
 }
 
 META_OF_1996 = {
-    "document state static": Case(
-        META_1996, "document_state=static", head(meta("STATIC", "DOCUMENT-STATE"))
-    ),
-    "document state dynamic": Case(
-        META_1996, "document_state=dynamic", head(meta("Dynamic", "document-state"))
-    ),
-    "an unknown document state": Case(META_1996, "", head(meta("liquid", "document-state"))),
-    "the first document state counts": Case(
-        CHOICE,
+    "document state static": of_1996("document_state=static", meta("STATIC", "DOCUMENT-STATE")),
+    "document state dynamic": of_1996("document_state=dynamic", meta("Dynamic", "document-state")),
+    "an unknown document state": of_1996("", meta("liquid", "document-state")),
+    "the first document state counts": choice(
         "document_state=dynamic",
-        head(meta("dynamic", "document-state"), meta("static", "document-state")),
+        meta("dynamic", "document-state"),
+        meta("static", "document-state"),
     ),
-    "the address of the page": Case(
-        META_1996,
+    "the address of the page": of_1996(
         "url=https://example.org/original.html",
-        head(meta("https://example.org/original.html", "URL")),
+        meta("https://example.org/original.html", "URL"),
     ),
-    "a relative address is none": Case(META_1996, "", head(meta("/original.html", "URL"))),
-    "the address in every profile": Case(
-        META_1996,
+    "a relative address is none": of_1996("", meta("/original.html", "URL")),
+    "the address in every profile": of_1996(
         "url=http://e.org/ document_state=static",
-        head(meta("http://e.org/", "url"), meta("static", "document-state")),
+        meta("http://e.org/", "url"),
+        meta("static", "document-state"),
         profile="kollar",
     ),
 }
@@ -183,8 +182,8 @@ KOLLAR = [
     (CHOICE, "noindex nofollow noarchive", ["noindex, noarchive"]),
 ]
 PROFILES = {
-    "kollar: one meta does not lift another": Case(
-        CHOICE, "nofollow", head(meta("nofollow"), meta("all")), profile="kollar"
+    "kollar: one meta does not lift another": says(
+        CHOICE, "nofollow", meta("nofollow"), meta("all"), profile="kollar"
     ),
     "1994: as RFC 9309": Case(CHOICE, "noindex", robots("all, noindex"), profile="1994"),
     "1996: as RFC 9309": Case(CHOICE, "noindex", robots("all, noindex"), profile="1996"),

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_rep.preferences.statement import (
-    ALLOWED,
-    CATEGORIES,
-    DISALLOWED,
-    UNKNOWN,
-    Preferences,
-)
+from scrapy_rep.preferences.statement import ALLOWED, CATEGORIES, DISALLOWED, UNKNOWN, Preferences
 
 _SHORT = {ALLOWED: "y", DISALLOWED: "n", UNKNOWN: "?"}
 

@@ -5,6 +5,7 @@ RFC 9309 section 3, RFC 9651 section 6: untrusted content.
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,18 @@ def test_more_lines_than_are_read_disallow_each_use() -> None:
     assert answers(found) == "train-ai=n ai-use=n search=n"
     found = RobotsTxt.parse(f"User-agent: *\n{signals}").preferences("https://e.org/", "x")
     assert answers(found) == "train-ai=n ai-use=n search=n"
+
+
+def test_large_rules_disallow_each_use_and_take_no_memory() -> None:
+    """Compiled, they would take eight times their octets, which no limit of memory counts."""
+    usage = "".join(f"Content-Usage: /*{n:030}* train-ai=y\n" for n in range(MOST_LINES))
+    robots = RobotsTxt.parse(f"User-agent: *\n{usage}")
+    tracemalloc.start()
+    found = robots.preferences("https://e.org/", "x")
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert answers(found) == "train-ai=n ai-use=n search=n"
+    assert held < 50_000
 
 
 def test_rules_that_are_too_costly_disallow_each_use() -> None:

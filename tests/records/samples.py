@@ -11,6 +11,7 @@ from typing import Any
 START = datetime(2026, 11, 22, 8, tzinfo=timezone.utc)
 CRAWL = "7c6cd3b8e1a94b0f9fd2a1f3f6f0b6aa"
 SITE = "https://example.org"
+REFUSED = {"allowed": False, "rule": "Disallow: /private", "line": 2, "reason": "rule"}
 
 
 def at(seconds: float) -> str:
@@ -89,34 +90,19 @@ def refusal(
     seconds: float = 1, authority: str | None = SITE, rule: str = "Disallow: /private", **more: Any
 ) -> dict[str, Any]:
     """A request that a rule refused."""
-    said = {"allowed": False, "rule": rule, "line": 2, "reason": "rule"}
-    return decision(seconds, authority, **{**said, "url": f"{authority}/private/a", **more})
+    said = {**REFUSED, "rule": rule, "url": f"{authority}/private/a"}
+    return decision(seconds, authority, **{**said, **more})
 
 
 def failure(seconds: float = 1, authority: str = SITE, cause: str = "timeout") -> dict[str, Any]:
     """A request that was refused as the robots.txt was unreachable."""
-    return decision(
-        seconds,
-        authority,
-        allowed=False,
-        reason="unreachable",
-        group=None,
-        outcome="unreachable",
-        status=None,
-        digest=None,
-        cause=cause,
-    )
+    said = {"allowed": False, "reason": "unreachable", "outcome": "unreachable", "cause": cause}
+    return decision(seconds, authority, **said, group=None, status=None, digest=None)
 
 
 def overridden(seconds: float = 1, authority: str = SITE, **more: Any) -> dict[str, Any]:
     """A request that an override allowed."""
-    without = {
-        "allowed": False,
-        "rule": "Disallow: /private",
-        "line": 2,
-        "group": "*",
-        "reason": "rule",
-    }
+    without = {**REFUSED, "group": "*"}
     override = (
         "allow, entry 1: our own site, ticket OPS-114 (crawl-team@example.org, until 2027-03-31)"
     )

@@ -78,7 +78,7 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
     digest = f"sha256:{hashlib.sha256(full.encode()).hexdigest()}"
     for name, shown in (("full", full), ("path", path), ("hash", digest)):
         (tmp_path / name).mkdir()
-        recorder, _ = recorder_of(tmp_path / name / "log", log_urls=name)
+        recorder = recorder_of(tmp_path / name / "log", rules_of_usual_size(), log_urls=name)
         error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
         recorder.refused(Request("http://a/"), (), error, final_url=url)
         recorder.close()
@@ -91,12 +91,10 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     now = time.time()
     entry = Entry(failure=Failure(now, now, cause="status 503"))
     known = CachedRules(entry, standing(entry, now, Policy()), None, now)
-    settings = replace(RepSettings(), decision_log=str(tmp_path / "log"))
-    stats = RepStats(get_crawler().stats)
-    recorder = DecisionRecorder(settings, stats, lambda _: known, time.time, RUN)
+    recorder = recorder_of(tmp_path / "log", known)
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
-        error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
+        error = RobotsUnreachable(SITE, cause)
         recorder.refused(request, ("mybot",), error)
     recorder.close()
     found = lines_in(tmp_path)
@@ -107,16 +105,20 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     ]
 
 
-def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]:
-    """A recorder, and rules of usual size."""
+def recorder_of(path: Path, known: CachedRules, **more: Any) -> DecisionRecorder:
+    """A recorder of a crawl that knows that much of each site."""
+    settings = replace(RepSettings(), decision_log=str(path), **more)
+    stats = RepStats(get_crawler().stats)
+    return DecisionRecorder(settings, stats, lambda _: known, time.time, RUN)
+
+
+def rules_of_usual_size() -> CachedRules:
+    """What was fetched just now."""
     rules = "".join(f"Disallow: /private{number}/\n" for number in range(20))
     body = f"User-agent: *\n{rules}Disallow: /*.gif$\n".encode()
     now = time.time()
     entry = Entry(Answer(200, body, fetched_at=now))
-    cached = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(body), now)
-    settings = replace(RepSettings(), decision_log=str(path), **more)
-    stats = RepStats(get_crawler().stats)
-    return DecisionRecorder(settings, stats, lambda _: cached, time.time, RUN), cached
+    return CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(body), now)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +126,8 @@ def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]
     [
         RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE, by="page directive"),
         RobotsForbidden(Verdict(False, reason="nofollow"), SITE, by="page directive"),
-        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.CLOSING),
-        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.ERROR),
+        RobotsUnreachable(SITE, Cause.CLOSING),
+        RobotsUnreachable(SITE, Cause.ERROR),
     ],
     ids=lambda error: f"{error.verdict.reason} {getattr(error, 'cause', '')}",
 )
@@ -133,7 +135,8 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     tmp_path: Path, error: RobotsForbidden | RobotsUnreachable
 ) -> None:
     """Its line says nothing of them, and their first decision is recorded after it."""
-    recorder, rules = recorder_of(tmp_path / "log")
+    rules = rules_of_usual_size()
+    recorder = recorder_of(tmp_path / "log", rules)
     assert SITE is not None
     request = Request("http://a.example/a")
     recorder.refused(request, ("mybot",), error)

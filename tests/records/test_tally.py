@@ -131,13 +131,6 @@ def test_whether_the_log_is_complete_is_known_of_all_runs() -> None:
             assert tally.totals["is_complete"] is complete
 
 
-def test_lines_that_cannot_be_read_are_counted() -> None:
-    """One that is cut short, too."""
-    octets = lines(run(), decision()) + b"noise\n" + b'{"type":"deci'
-    with closing(tallied(octets, lines(run()))) as tally:
-        assert (tally.totals["decisions"], tally.totals["unread"]) == (1, 2)
-
-
 @rows_of("octets", [b"", b"noise\n" * 5, lines(run(schema=2))])
 def test_a_file_without_a_line_of_a_log_is_not_one(octets: bytes) -> None:
     """It says so."""

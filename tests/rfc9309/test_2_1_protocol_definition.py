@@ -5,9 +5,7 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 def test_a_group_is_terminated_by_a_user_agent_line() -> None:
     """RFC 9309 section 2.1: the group is terminated by a user-agent line or end of file."""
-    robots = RobotsTxt.parse(
-        b"User-agent: a\nDisallow: /a\nUser-agent: b\nDisallow: /b\n",
-    )
+    robots = RobotsTxt.parse(b"User-agent: a\nDisallow: /a\nUser-agent: b\nDisallow: /b\n")
     assert not robots.allowed("https://e.org/a", "a")
     assert robots.allowed("https://e.org/b", "a")
     assert robots.allowed("https://e.org/a", "b")

@@ -82,10 +82,8 @@ def test_robots_txt_is_implicitly_allowed(rules: str) -> None:
     """RFC 9309 section 2.2.2: the /robots.txt URI is implicitly allowed."""
     assert allowed(rules, "/robots.txt")
     assert allowed(rules, "/robots%2Etxt")
-    verdict = RobotsTxt.parse(f"user-agent: *\n{rules}".encode()).verdict(
-        "https://e.org/robots.txt", "a"
-    )
-    assert verdict.reason == "robots.txt itself"
+    robots = RobotsTxt.parse(f"user-agent: *\n{rules}")
+    assert robots.verdict("https://e.org/robots.txt", "a").reason == "robots.txt itself"
 
 
 def test_nothing_but_robots_txt_itself_is_implicitly_allowed() -> None:

@@ -1,7 +1,5 @@
 """RFC 9309 section 2.2.3: the characters ``#``, ``$`` and ``*``."""
 
-import pytest
-
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
@@ -42,7 +40,7 @@ FIGURE_6 = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "uri"), FIGURE_6)
+@rows("pattern, uri", FIGURE_6)
 def test_special_characters_match_verbatim_when_encoded(pattern: str, uri: str) -> None:
     """RFC 9309 section 2.2.3, figure 6: percent-encoded pattern and URI."""
     assert matches(pattern, uri)
@@ -88,8 +86,8 @@ def test_wildcards_match_as_they_are_written(
         assert matches(pattern, uri) is (uri in matching), uri
 
 
-@pytest.mark.parametrize(
-    ("allow", "disallow", "uri", "expected"),
+@rows(
+    "allow, disallow, uri, expected",
     [
         ("/p", "/*.htm", "/page.htm", False),
         ("/page", "/*.htm", "/page.htm", False),

@@ -1,8 +1,7 @@
 """RFC 9309 section 2.2.4: other records."""
 
-import pytest
-
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 OTHERS = [
     b"Sitemap: https://e.org/sitemap.xml",
@@ -19,7 +18,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("other", OTHERS)
+@rows("other", OTHERS)
 def test_another_record_does_not_end_a_group(other: bytes) -> None:
     """RFC 9309 section 2.2.4: a "Sitemaps" record MUST NOT terminate a group."""
     lines = [b"User-agent: a", b"User-agent: b", b"Disallow: /1", b"Disallow: /2"]
@@ -32,10 +31,7 @@ def test_another_record_does_not_end_a_group(other: bytes) -> None:
             assert robots.allowed("https://e.org/x", agent)
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["dissallow", "dissalow", "disalow", "diasllow", "disallaw", "DISALOW"],
-)
+@rows("key", ["dissallow", "dissalow", "disalow", "diasllow", "disallaw", "DISALOW"])
 def test_common_misspellings_of_disallow_are_accepted(key: str) -> None:
     """RFC 9309 section 2.2.4: crawlers may accept common misspellings of the record."""
     robots = RobotsTxt.parse(f"user-agent: *\n{key}: /x\nuser-agent: b\n{key}: /y".encode())
@@ -45,9 +41,7 @@ def test_common_misspellings_of_disallow_are_accepted(key: str) -> None:
     assert not robots.allowed("https://e.org/y", "b")
 
 
-@pytest.mark.parametrize(
-    "key", ["useragent", "user agent", "UserAgent", "User Agent", "user-agent "]
-)
+@rows("key", ["useragent", "user agent", "UserAgent", "User Agent", "user-agent "])
 def test_common_misspellings_of_user_agent_are_accepted(key: str) -> None:
     """RFC 9309 section 2.2.4: crawlers may be lenient."""
     robots = RobotsTxt.parse(f"user-agent: a\ndisallow: /x\n{key}: b\ndisallow: /y".encode())
@@ -57,9 +51,8 @@ def test_common_misspellings_of_user_agent_are_accepted(key: str) -> None:
 
 def test_a_colon_may_be_missing_between_two_words() -> None:
     """RFC 9309 section 2.2.4: lenient as common crawlers are."""
-    robots = RobotsTxt.parse(
-        b"user-agent a\ndisallow /x\nallow \t /x/y\nuser-agent  b\ndisallow /z"
-    )
+    body = b"user-agent a\ndisallow /x\nallow \t /x/y\nuser-agent  b\ndisallow /z"
+    robots = RobotsTxt.parse(body)
     assert not robots.allowed("https://e.org/x", "a")
     assert robots.allowed("https://e.org/x/y", "a")
     assert robots.allowed("https://e.org/z", "a")
@@ -68,14 +61,13 @@ def test_a_colon_may_be_missing_between_two_words() -> None:
 
 def test_a_missing_colon_is_forgiven_between_two_words_only() -> None:
     """RFC 9309 section 2.2: a line of prose is no rule."""
-    robots = RobotsTxt.parse(
-        b"user-agent: *\ndisallow all of it\ndisallow\nallow /x /y\ndisallow/z"
-    )
+    body = b"user-agent: *\ndisallow all of it\ndisallow\nallow /x /y\ndisallow/z"
+    robots = RobotsTxt.parse(body)
     assert robots.allowed("https://e.org/all", "a")
     assert robots.verdict("https://e.org/x", "a").rule is None
 
 
-@pytest.mark.parametrize("key", ["sitemap", "Sitemaps", "SITE-MAP", " sitemap "])
+@rows("key", ["sitemap", "Sitemaps", "SITE-MAP", " sitemap "])
 def test_sitemaps_are_of_the_file(key: str) -> None:
     """RFC 9309 section 2.2.4: other records, for example Sitemaps, MAY be interpreted."""
     body = f"{key}: https://e.org/1\nuser-agent: a\n{key}: https://e.org/2 # x\ndisallow: /\n"

@@ -16,7 +16,8 @@ import pytest
 
 from scrapy_rep.robotstxt.pace import Pace
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.verdict import Rule, Verdict
 from tests.benchmarks import inputs
 from tests.hostile.test_budgets import BODIES, held_by
 from tests.rows import first, rows
@@ -166,10 +167,7 @@ def hasty() -> Iterator[None]:
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     ("profile", "number"),
-    [
-        ("rfc9309", 3),
-        *first(0, [("rfc9309", 30), ("google", 30), ("1996", 3), ("kollar", 3)]),
-    ],
+    [("rfc9309", 3), *first(0, [("rfc9309", 30), ("google", 30), ("1996", 3), ("kollar", 3)])],
 )
 def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
     """Whoever asks first, or while another sorts the prefixes: the answer is the same."""

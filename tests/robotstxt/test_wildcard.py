@@ -10,7 +10,6 @@ from tests.robotstxt.paths import match_path
 from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
-AS_IT_IS = form_of(PROFILES["google"])
 
 
 def parsed(pattern: str) -> Wildcard:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -16,12 +13,11 @@ from scrapy_rep.access.policy import Decision
 from scrapy_rep.awaiting import DeadlineError
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
+from tests.processes import fresh_python
 from tests.rows import first
-from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+from tests.scripted import DOWN, HERE, RULES, Bench, allows, ask, settle
 
-ROOT = Path(__file__).resolve().parents[2]
 DAY = 86_400.0
-HERE = authority()
 
 # --- single flight
 
@@ -87,11 +83,8 @@ async def test_a_cancelled_leader_takes_nobody_along_with_tasks(waiters: int) ->
 @pytest.mark.slow
 def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
     """The same in a process whose reactor knows nothing of asyncio."""
-    command = [sys.executable, "-Werror", "-m", "tests.cancelling", "200", "0", str(SEEDS)]
-    child = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
+    words = ("-m", "tests.cancelling", "200", "0", str(SEEDS))
+    assert fresh_python(*words, options=["-Werror"], timeout=100) == ""
 
 
 @ensureDeferred

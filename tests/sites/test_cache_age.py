@@ -10,15 +10,13 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.access.outcome import Cause, Success, Unreachable
+from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.sites.refresh import Miss
 from tests.crawl.leftovers import turn
-from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0
-HERE = authority()
-OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
 
 # --- expiry and refresh
 
@@ -82,7 +80,7 @@ async def test_what_was_evicted_in_its_last_tenth_is_used_and_refreshed_at_once(
     assert bench.kept == [authority(1)]
     bench.clock.now += 0.95 * DAY
     old = await ask(bench)
-    assert allows(old, "/other")
+    assert (allows(old, "/private"), allows(old, "/other")) == (False, True)
     await settle()
     assert bench.fetches == 3
     known = bench.cache.held(HERE)
@@ -100,7 +98,8 @@ async def test_what_is_evicted_again_after_a_fetch_is_the_newer_copy() -> None:
         bench.clock.now += DAY
     bench.clock.now -= DAY
     assert bench.kept == [authority(1)]
-    assert not allows(await ask(bench), "/other")
+    known = await ask(bench)
+    assert (allows(known, "/private"), allows(known, "/other")) == (True, False)
     assert bench.fetches == 4
 
 
@@ -148,8 +147,8 @@ async def test_an_unreachable_authority_is_asked_again_only_after_its_back_off()
             asked.append(bench.clock.now - start)
         bench.clock.now += 10
     gaps = [late - early for early, late in pairwise(asked)]
-    assert gaps[:6] == [60, 120, 240, 480, 960, 1_920]
-    assert set(gaps[6:]) == {3_600}
+    assert gaps == [60, 120, 240, 480, 960, 1_920, *[3_600] * (len(gaps) - 6)]
+    assert len(gaps) > 8
 
 
 @ensureDeferred

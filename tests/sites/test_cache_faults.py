@@ -14,11 +14,9 @@ from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.refresh import Miss
-from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0
-HERE = authority()
-OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
 
 # --- memory
 
@@ -83,26 +81,6 @@ async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
     assert HERE not in bench.kept
     assert not isinstance(bench.cache.consult(HERE, None), Miss)
     assert bench.fetches == 48
-
-
-@ensureDeferred
-async def test_what_was_evicted_is_refreshed_and_replaced() -> None:
-    """In the last tenth of its life it is used while it is fetched; then the new rules count."""
-    bench = Bench(RULES, memory_limit=1 << 20)
-    await ask(bench)
-    bench.script.steps = [big_rules(500_000)]
-    await ask(bench, 1)
-    bench.clock.now += 0.95 * DAY
-    bench.script.steps = [OTHER_RULES]
-    assert not allows(await ask(bench), "/private")
-    await settle()
-    assert not allows(await ask(bench), "/other")
-    bench.script.steps = [big_rules(500_000)]
-    for number in range(2, 5):
-        await ask(bench, number)
-    assert HERE not in bench.kept
-    known = await ask(bench)
-    assert (allows(known, "/private"), allows(known, "/other")) == (True, False)
 
 
 @ensureDeferred

@@ -12,12 +12,16 @@ import pytest
 
 from scrapy_rep.sites import content_codings as codings
 from scrapy_rep.sites.content_codings import BrokenBodyError, UnknownCodingError, plain_octets
-from tests.compressed import ENCODERS, may_end
+from tests.compressed import ENCODERS, Encoder, may_end
 from tests.rows import rows
 from tests.timed import timed
 
 TEXT = b"User-agent: *\nDisallow: /private\nDisallow: /cart\n" * 3
 ENOUGH = 10_000
+
+
+each = pytest.mark.parametrize(("coding", "encode"), ENCODERS.values(), ids=ENCODERS)
+needs_zstd = pytest.mark.skipif("zstd" not in ENCODERS, reason="no zstd here")
 
 
 def large(size: int = 120_000) -> bytes:
@@ -26,10 +30,9 @@ def large(size: int = 120_000) -> bytes:
     return b"".join(b"Disallow: /%x\n" % chance.getrandbits(256) for _ in range(size // 76))
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_a_whole_body_is_decoded(name: str) -> None:
+@each
+def test_a_whole_body_is_decoded(coding: str, encode: Encoder) -> None:
     """Small and large, of much repetition and of little; nothing was cut."""
-    coding, encode = ENCODERS[name]
     sizes = [32_000, 33_000, 65_536, 131_072, 900_000]
     for text in (TEXT, b"\n", *map(large, sizes), *(b"#" * size for size in sizes)):
         assert plain_octets(encode(text), [coding.encode()], 1_000_000) == (text, False)
@@ -47,10 +50,9 @@ def test_a_body_cut_anywhere_is_broken(name: str) -> None:
                     plain_octets(body[:place], [coding.encode()], 200_000)
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_a_body_cut_on_purpose_counts_as_far_as_it_decodes(name: str) -> None:
+@each
+def test_a_body_cut_on_purpose_counts_as_far_as_it_decodes(coding: str, encode: Encoder) -> None:
     """What comes out is how the text begins, and it is said to be cut."""
-    coding, encode = ENCODERS[name]
     text = large(900_000)  # a block of zstd is up to 128 KiB, and comes out whole or not at all
     body = encode(text)
     for place in (1, 10, len(body) // 2, len(body) - 1, len(body)):
@@ -62,10 +64,9 @@ def test_a_body_cut_on_purpose_counts_as_far_as_it_decodes(name: str) -> None:
 
 
 @timed
-@pytest.mark.parametrize("name", ENCODERS)
-def test_no_more_is_decoded_than_asked_for(name: str) -> None:
+@each
+def test_no_more_is_decoded_than_asked_for(coding: str, encode: Encoder) -> None:
     """16 MB of one letter, where its length is a multiple of a block's and where not."""
-    coding, encode = ENCODERS[name]
     for size in (16 << 20, (16 << 20) + 1):
         body = encode(b"#" * size)
         start = time.process_time()
@@ -177,10 +178,9 @@ def test_what_follows_the_last_member_is_ignored(name: str, after: bytes) -> Non
     assert plain_octets(encode(TEXT) + after, [coding.encode()], ENOUGH) == (TEXT, False)
 
 
+@pytest.mark.skipif("br" not in ENCODERS, reason="no brotli here")
 def test_what_follows_a_brotli_stream_is_an_error() -> None:
     """The library says so, wherever it stands."""
-    if "br" not in ENCODERS:
-        pytest.skip("no brotli here")
     body = ENCODERS["br"][1](large())
     for after in (b"\n", b"junk" * 10_000):
         with pytest.raises(BrokenBodyError):
@@ -201,11 +201,9 @@ def test_every_member_of_a_gzip_file_is_read(padding: bytes) -> None:
                 plain_octets(body + padding + b"\x1f", [coding], ENOUGH)
 
 
-@pytest.mark.parametrize("name", ["gzip", "zstd"])
+@pytest.mark.parametrize("name", ["gzip", pytest.param("zstd", marks=needs_zstd)])
 def test_empty_members_cost_little(name: str) -> None:
     """As many as 500 KiB hold are refused after the first thousand."""
-    if name not in ENCODERS:
-        pytest.skip(f"no {name} here")
     empty = ENCODERS[name][1](b"")
     with pytest.raises(BrokenBodyError, match="1000 members"):
         plain_octets(empty * (512_000 // len(empty)), [name.encode()], ENOUGH)
@@ -223,10 +221,9 @@ def test_a_long_list_of_codings_is_refused() -> None:
         plain_octets(body, [b"gzip," * 10_000], ENOUGH)
 
 
+@needs_zstd
 def test_zstd_frames_that_are_to_be_skipped_are_skipped() -> None:
     """RFC 8878 section 3.1.2, in front, between and behind; half of one is half a file."""
-    if "zstd" not in ENCODERS:
-        pytest.skip("no zstd here")
     skipped, frame = b"\x5a\x2a\x4d\x18\x03\0\0\0abc", ENCODERS["zstd"][1](TEXT)
     body = skipped + frame + skipped
     assert plain_octets(body, [b"zstd"], ENOUGH) == (TEXT, False)
@@ -235,10 +232,9 @@ def test_zstd_frames_that_are_to_be_skipped_are_skipped() -> None:
             plain_octets(body[:place], [b"zstd"], ENOUGH)
 
 
+@needs_zstd
 def test_a_large_window_of_zstd_is_refused() -> None:
     """RFC 9659: 8 MiB at most, so that no server makes a crawler take 2 GiB."""
-    if "zstd" not in ENCODERS:
-        pytest.skip("no zstd here")
     # magic, no content size, a window of 2^(10+n), one raw block that holds "abc"
     frames = {n: b"\x28\xb5\x2f\xfd\x00" + bytes([n << 3]) + b"\x19\0\0abc" for n in (13, 14, 20)}
     assert plain_octets(frames[13], [b"zstd"], ENOUGH) == (b"abc", False)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import sqlite3
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import pytest
 
@@ -30,13 +32,22 @@ class Failures(list[Exception]):
         self.append(error)
 
 
-def evicted(memory: int, disk: int = 1 << 30, failed: Callable[..., None] | None = None) -> Evicted:
-    """An empty one; a failure that is not expected fails the test."""
+Made = Callable[..., Evicted]
+
+
+@pytest.fixture
+def evicted() -> Iterator[Made]:
+    """Makes an empty one, which ends with the test; an unexpected failure fails the test."""
 
     def unexpected(error: Exception) -> None:
         raise AssertionError(error)
 
-    return Evicted(memory, disk, failed=unexpected if failed is None else failed)
+    with ExitStack() as stack:
+
+        def make(memory: int, disk: int = 1 << 30, failed: Any = unexpected) -> Evicted:
+            return stack.enter_context(closing(Evicted(memory, disk, failed=failed)))
+
+        yield make
 
 
 def large(number: int, octets: int = 480_000) -> Entry:
@@ -45,7 +56,7 @@ def large(number: int, octets: int = 480_000) -> Entry:
 
 
 @pytest.mark.parametrize("memory", [0, MIB], ids=["file", "memory"])
-def test_an_entry_comes_back_as_it_went(memory: int) -> None:
+def test_an_entry_comes_back_as_it_went(evicted: Made, memory: int) -> None:
     """All its parts, the refusal among them; the newest in the place of those before."""
     second = evicted(memory)
     assert second.get(authority()) is None
@@ -57,12 +68,11 @@ def test_an_entry_comes_back_as_it_went(memory: int) -> None:
         assert authority() in second
     assert authority(1) not in second
     assert second.get(authority(1)) is None
-    second.close()
 
 
 @pytest.mark.parametrize(("memory", "count", "make"), [(MIB // 4, 60, large), (0, 2_000, entry)])
 def test_memory_and_file_together_keep_what_fits_into_the_file(
-    memory: int, count: int, make: Callable[[int], Entry]
+    evicted: Made, memory: int, count: int, make: Callable[[int], Entry]
 ) -> None:
     """Files of 480 KB, and many small ones: none of them is lost, and little memory is taken."""
     second = evicted(memory)
@@ -76,10 +86,9 @@ def test_memory_and_file_together_keep_what_fits_into_the_file(
     assert held < MIB // 4 + 3 * memory
     for number in reversed(range(count)):
         assert second.get(authority(number)) == make(number)
-    second.close()
 
 
-def test_a_full_file_drops_the_oldest() -> None:
+def test_a_full_file_drops_the_oldest(evicted: Made) -> None:
     """REP_STORE_LIMIT bounds the octets in the file; the newest are kept.
 
     The pages of what is dropped are used again.
@@ -101,20 +110,18 @@ def test_a_full_file_drops_the_oldest() -> None:
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
     assert pages * size <= 5 * MIB
-    second.close()
 
 
-def test_what_is_larger_than_the_file_is_dropped_alone() -> None:
+def test_what_is_larger_than_the_file_is_dropped_alone(evicted: Made) -> None:
     """An entry that fits nowhere puts out no other."""
     second = evicted(0, MIB)
     second.put(authority(1), large(1))
     second.put(authority(2), large(2, 2 * MIB))
     assert second.get(authority(1)) == large(1)
     assert second.get(authority(2)) is None
-    second.close()
 
 
-def test_nothing_is_kept_after_the_end() -> None:
+def test_nothing_is_kept_after_the_end(evicted: Made) -> None:
     """What a closing crawl evicts is dropped. It may end in another thread than it began in."""
     second = evicted(0, MIB)
     second.put(authority(), entry())
@@ -124,10 +131,9 @@ def test_nothing_is_kept_after_the_end() -> None:
     for number in range(2):
         assert second.get(authority(number)) is None
         assert authority(number) not in second
-    second.close()
 
 
-def test_a_full_disk_drops_what_is_evicted() -> None:
+def test_a_full_disk_drops_what_is_evicted(evicted: Made) -> None:
     """It is said once, and nothing is raised."""
     failed = Failures()
     second = evicted(MIB // 4, failed=failed)
@@ -141,11 +147,10 @@ def test_a_full_disk_drops_what_is_evicted() -> None:
         second.put(authority(number), entry(number))
         assert second.get(authority(number)) is None
     assert len(failed) == 1
-    second.close()
 
 
 def test_without_a_directory_for_temporary_files_what_is_evicted_is_dropped(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    evicted: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """SQLite finds no place for its file."""
     connect = sqlite3.connect
@@ -159,10 +164,9 @@ def test_without_a_directory_for_temporary_files_what_is_evicted_is_dropped(
         second.put(authority(number), entry(number))
         assert second.get(authority(number)) is None
     assert len(failed) == 1
-    second.close()
 
 
-def test_an_entry_too_large_to_be_encoded_is_dropped() -> None:
+def test_an_entry_too_large_to_be_encoded_is_dropped(evicted: Made) -> None:
     """17 MiB, more than any robots.txt that is read: said, not raised; the old one is gone."""
     failed = Failures()
     second = evicted(MIB, failed=failed)
@@ -170,12 +174,11 @@ def test_an_entry_too_large_to_be_encoded_is_dropped() -> None:
     second.put(authority(), entry(body=bytes(17 * MIB)))
     assert len(failed) == 1
     assert second.get(authority()) is None
-    second.close()
 
 
 @timed
 @pytest.mark.parametrize("memory", [0, 64 * MIB], ids=["file", "memory"])
-def test_a_look_up_takes_milliseconds_at_most(memory: int) -> None:
+def test_a_look_up_takes_milliseconds_at_most(evicted: Made, memory: int) -> None:
     """No request waits for it: 480 KB within 30 ms, a small file within 1 ms, on a busy machine."""
     second = evicted(memory)
     body = b"User-agent: *\n" + b"".join(b"Disallow: /a/%06d\n" % n for n in range(24_000))
@@ -194,4 +197,3 @@ def test_a_look_up_takes_milliseconds_at_most(memory: int) -> None:
 
     assert best(range(20)) < 0.030
     assert best(range(100, 120)) < 0.001
-    second.close()

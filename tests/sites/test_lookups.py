@@ -11,7 +11,6 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
-from scrapy_rep.access.outcome import Success
 from scrapy_rep.sites.refresh import Miss
 from tests.scripted import RULES, Bench, ask, authority
 from tests.stores.dictionary import DictionaryStore
@@ -64,19 +63,3 @@ async def test_what_memory_holds_is_fetched_anew_though_the_store_has_it_ageing(
     assert isinstance(bench.cache.consult(authority(), None), Miss)
     await ask(bench)
     assert bench.fetches == 2
-
-
-@ensureDeferred
-async def test_a_pace_is_read_once_for_each_agent_in_a_row() -> None:
-    """RFC 9309 section 2.2.4: and what an agent is not asked for is not read again either."""
-    bench = Bench(Success(b"User-agent: slow\nCrawl-delay: 3\n\nUser-agent: *\nAllow: /\n"))
-    cached = await ask(bench)
-    before = bench.cache.octets
-    paces = [bench.cache.pace(authority(), cached, ("slow",)) for _ in range(2)]
-    assert paces[0] is not None
-    assert paces[0].interval == 3.0
-    assert paces[0] is paces[1]
-    assert bench.cache.pace(authority(), cached, ("quick",)) is None
-    assert cached.unpaced_agent == ("quick",)
-    assert bench.cache.pace(authority(), cached, ("slow",)) is paces[0]
-    assert bench.cache.octets >= before

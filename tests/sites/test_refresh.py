@@ -15,12 +15,11 @@ from scrapy_rep.sites.refresh import LEASE_TERM
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.leftovers import turn
-from tests.scripted import DOWN, RULES, Bench, ask, authority
+from tests.scripted import DOWN, HERE, RULES, Bench, ask
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import told
 
 DAY = 86_400.0
-HERE = authority()
 
 
 @pytest.fixture

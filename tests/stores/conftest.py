@@ -12,7 +12,7 @@ import pytest
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
-from tests.stores.servers import RedisServer, running_server
+from tests.stores.servers import RedisServer, running, running_server
 
 
 @pytest.fixture
@@ -38,20 +38,18 @@ def redis_server() -> Iterator[RedisServer]:
 @pytest.fixture(scope="session")
 def sentinels() -> Iterator[SentinelDeployment]:
     """Sentinels and what they watch, for all tests that leave them as they are."""
-    with tempfile.TemporaryDirectory() as directory:
-        deployment = SentinelDeployment(Path(directory))
-        try:
-            yield deployment.start()
-        finally:
-            deployment.stop()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running(SentinelDeployment(Path(directory))) as deployment,
+    ):
+        yield deployment
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[ClusterDeployment]:
     """A cluster for all tests that leave it as it is."""
-    with tempfile.TemporaryDirectory() as directory:
-        deployment = ClusterDeployment(Path(directory))
-        try:
-            yield deployment.start()
-        finally:
-            deployment.stop()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running(ClusterDeployment(Path(directory))) as deployment,
+    ):
+        yield deployment

@@ -118,13 +118,8 @@ class ClusterDeployment:
     def __init__(self, directory: Path, given_up_after: int = 5_000) -> None:
         """A node that is silent for this many milliseconds counts as dead."""
         options = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"]
-        options += [
-            "--cluster-node-timeout",
-            str(given_up_after),
-            "--repl-diskless-sync-delay",
-            "0",
-        ]
-        options += ["--cluster-replica-validity-factor", "0"]
+        options += ["--cluster-node-timeout", str(given_up_after)]
+        options += ["--repl-diskless-sync-delay", "0", "--cluster-replica-validity-factor", "0"]
         self.servers = []
         for number in range(6):
             place = _directory(directory, f"n{number}")

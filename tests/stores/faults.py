@@ -98,6 +98,7 @@ FAULTS: dict[str, Handler | None] = {
     "reset in mid-reply": saying(reset),
     "garbage": saying(b"\x00\xff\xfe garbage\r\n\r\n$-7\r\n*99999999\r\n"),
     "wrong type": saying(b":5\r\n"),
+    "wrong types within": saying(b"*2\r\n:1\r\n$1\r\nx\r\n"),
     "LOADING": saying(b"-LOADING Redis is loading the dataset in memory\r\n"),
     "OOM": saying(b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
     "READONLY": saying(b"-READONLY You can't write against a read only replica.\r\n"),

@@ -23,6 +23,20 @@ def make_file(path: Path) -> None:
         store.flush()
 
 
+def make_damaged(path: Path, filling: bytes = b"x") -> bytes:
+    """A store of ours that SQLite cannot read; its octets."""
+    make_file(path)
+    damaged = path.read_bytes()[:200] + filling * 4_000
+    path.write_bytes(damaged)
+    return damaged
+
+
+def held(path: Path, *numbers: int) -> list[Entry | None]:
+    """What a SQLite file has of the authorities of these numbers."""
+    with closing(SqliteStore(path, clock=lambda: NOW)) as store:
+        return [told(store.get(authority(number))) for number in numbers]
+
+
 def listed(store: Store) -> dict[Authority, Entry]:
     """What every crawler may read in a store, by authority; each comes once."""
     stored = list(store.scan())

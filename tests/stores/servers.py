@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -26,6 +26,15 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+def wait_for(port: int) -> None:
+    """Return as soon as something listens at this port of 127.0.0.1."""
+    with socket.socket() as client:
+        end = time.monotonic() + 30
+        while client.connect_ex(("127.0.0.1", port)):
+            assert time.monotonic() < end, f"nothing listens at port {port}"
+            time.sleep(0.1)
+
+
 class RedisServer:
     """A redis-server of the tests' own, without persistence, on a port and a Unix socket.
 
@@ -34,11 +43,7 @@ class RedisServer:
     """
 
     def __init__(
-        self,
-        directory: Path,
-        *options: str,
-        port: int | None = None,
-        config: Path | None = None,
+        self, directory: Path, *options: str, port: int | None = None, config: Path | None = None
     ) -> None:
         program = shutil.which("redis-server")
         if program is None:
@@ -85,16 +90,27 @@ class RedisServer:
             self._process = None
 
 
+Startable = TypeVar("Startable", bound="Any")
+
+
 @contextmanager
-def running_server() -> Iterator[RedisServer]:
-    """A redis-server, which may be stopped and started meanwhile."""
+def running(server: Startable) -> Iterator[Startable]:
+    """A server or a deployment, which may be stopped and started meanwhile."""
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@contextmanager
+def running_server(*options: str) -> Iterator[RedisServer]:
+    """A redis-server in a directory of its own."""
     # Not in pytest's directory: the path of a Unix socket may have 107 octets only.
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory))
-        try:
-            yield server.start()
-        finally:
-            server.stop()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running(RedisServer(Path(directory), *options)) as server,
+    ):
+        yield server
 
 
 T = TypeVar("T", bound="LoopbackServer")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from scrapy_rep.stores import _without_slash, check_store, open_store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
+from tests.processes import fresh_python
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import authority, entry
 
@@ -83,21 +82,10 @@ def test_a_class_path_opens_a_custom_store() -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "",
-        "memory:x",
-        "sqlite://x",
-        "sqlite:///",
-        "sqlite:a/b",
-        "sqlite:a%00b",
-        "sqlite:///a%00b",
-        "redis:host",
-        "redis://h/x",
-        "mysql://user:secret@h/0",
-        "nowhere.to.be.Found",
-        "DictionaryStore",
-        f"{OWN}s",
-        "tests.stores.test_open_store.not_a_store",
-        "tests.stores.test_open_store.OWN",
+        *("", "memory:x", "redis:host", "redis://h/x", "mysql://user:secret@h/0"),
+        *("sqlite://x", "sqlite:///", "sqlite:a/b", "sqlite:a%00b", "sqlite:///a%00b"),
+        *("nowhere.to.be.Found", "DictionaryStore", f"{OWN}s"),
+        *(f"{__name__}.not_a_store", f"{__name__}.OWN"),
     ],
 )
 def test_what_names_no_store_is_a_value_error(uri: str) -> None:
@@ -150,7 +138,5 @@ def test_redis_is_optional() -> None:
         "try: open_store('redis://h/0')\n"
         "except ValueError as error: print(error)\n"
     )
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert "pip install 'scrapy_rep[redis]'" in out.stdout
+    said = fresh_python("-c", code, options=["-Werror"])
+    assert "pip install 'scrapy_rep[redis]'" in said

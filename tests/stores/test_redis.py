@@ -15,6 +15,7 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_client import ClusterClient, open_client
 from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, PREFIX, StoreError
+from tests.certificate import key_and_certificate
 from tests.rows import rows
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
@@ -29,8 +30,7 @@ from tests.stores.samples import (
     refused,
     told,
 )
-from tests.stores.servers import RedisServer, free_port
-from tests.stores.tls import write_certificate
+from tests.stores.servers import RedisServer, free_port, running, running_server
 from tests.stores.turn_contract import TurnContract
 
 
@@ -91,8 +91,7 @@ class TestRedisStoreWithSentinels(TestRedisStore):
     @pytest.fixture
     def place(self, sentinels: SentinelDeployment) -> str:
         """An empty master, by its Sentinels."""
-        with redis.Redis(port=sentinels.master().port) as client:
-            client.flushall()
+        flush(sentinels.uri)
         return sentinels.uri
 
 
@@ -103,9 +102,7 @@ class TestRedisStoreInACluster(TestRedisStore):
     @pytest.fixture
     def place(self, cluster: ClusterDeployment) -> str:
         """An empty cluster, by two of its nodes."""
-        for server in cluster.servers[:3]:
-            with redis.Redis(port=server.port) as client:
-                client.flushall()
+        flush(cluster.uri)
         return cluster.uri
 
 
@@ -229,10 +226,9 @@ def test_a_put_that_failed_shows_at_the_next_one(store: RedisStore, client: Any)
         client.config_set("maxmemory", "0")
 
 
-def test_the_password_is_used_and_never_told(tmp_path: Path) -> None:
+def test_the_password_is_used_and_never_told() -> None:
     """A right password opens; a wrong one is a StoreError that, as all texts, does not say it."""
-    server = RedisServer(tmp_path, "--requirepass", "s3cr/t").start()
-    try:
+    with running_server("--requirepass", "s3cr/t") as server:
         right = RedisStore(f"redis://default:s3cr%2Ft@127.0.0.1:{server.port}/2", clock=now)
         right.put(authority(), entry())
         assert told(right.get(authority())) == entry()
@@ -242,19 +238,28 @@ def test_the_password_is_used_and_never_told(tmp_path: Path) -> None:
             told(wrong.get(authority()))
         assert "ng" not in str(told_of.value).replace("wrong", "").replace("NG pass", "")
         wrong.close()
-    finally:
-        server.stop()
 
 
-def test_rediss_speaks_tls(tmp_path: Path) -> None:
+@pytest.fixture
+def tls(tmp_path: Path) -> list[str]:
+    """The lines by which a redis-server speaks TLS with `certificate.pem` of that directory."""
+    files = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    for file, pem in zip(files, key_and_certificate(), strict=True):
+        file.write_bytes(pem)
+    key, certificate = files
+    lines = [f"tls-cert-file {certificate}", f"tls-key-file {key}"]
+    return [*lines, f"tls-ca-cert-file {certificate}", "tls-auth-clients no", "tls-replication yes"]
+
+
+def as_options(*lines: str) -> list[str]:
+    """Lines of a configuration as words of a command line."""
+    return " ".join(f"--{line}" for line in lines).split()
+
+
+def test_rediss_speaks_tls(tmp_path: Path, tls: list[str]) -> None:
     """A server's certificate is checked, unless the URI says otherwise, and its name is."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    write_certificate(key, certificate)
-    port = free_port()
-    options = [f"--tls-port {port}", f"--tls-cert-file {certificate}", f"--tls-key-file {key}"]
-    options += ["--tls-auth-clients no"]
-    server = RedisServer(tmp_path, *" ".join(options).split()).start()
-    try:
+    certificate, port = tmp_path / "certificate.pem", free_port()
+    with running_server(*as_options(*tls, f"tls-port {port}")):
         for query in (f"ssl_ca_certs={certificate}", "ssl_cert_reqs=none"):
             store = RedisStore(f"rediss://localhost:{port}/0?{query}", clock=now)
             store.put(authority(), entry())
@@ -264,32 +269,27 @@ def test_rediss_speaks_tls(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="certificate"):
             told(store.get(authority()))
         store.close()
-    finally:
-        server.stop()
 
 
-def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(tmp_path: Path) -> None:
+def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(
+    tmp_path: Path, tls: list[str]
+) -> None:
     """`rediss+sentinel://` with two passwords: the master's and the Sentinel's own."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    write_certificate(key, certificate)
-    tls = [f"tls-cert-file {certificate}", f"tls-key-file {key}", f"tls-ca-cert-file {certificate}"]
-    tls += ["tls-auth-clients no", "tls-replication yes"]
     master_port, port, sentinel_port = free_port(), free_port(), free_port()
-    options = " ".join(f"--{line}" for line in [*tls, f"tls-port {master_port}"]).split()
-    server = RedisServer(tmp_path, *options, "--requirepass", "master's")
+    options = as_options(*tls, f"tls-port {master_port}")
     config = tmp_path / "sentinel.conf"
     lines = [*tls, f"port {port}", f"tls-port {sentinel_port}", "bind 127.0.0.1"]
     lines += [f"dir {tmp_path}", 'requirepass "own"']
     lines += [f"sentinel monitor robots 127.0.0.1 {master_port} 1"]
     lines += ['sentinel auth-pass robots "master\'s"']
     config.write_text("\n".join(lines) + "\n")
-    sentinel = RedisServer(tmp_path, port=port, config=config)
-    options_of = f"sentinel_password=own&ssl_ca_certs={certificate}&ssl_check_hostname=false"
-    uri = f"rediss+sentinel://:master%27s@localhost:{sentinel_port}/robots/2?{options_of}"
-    try:
-        server.start()
-        sentinel.start()
-        store = RedisStore(uri, clock=now)
+    query = f"ssl_ca_certs={tmp_path}/certificate.pem&ssl_check_hostname=false"
+    uri = f"rediss+sentinel://:master%27s@localhost:{sentinel_port}/robots/2?{query}"
+    with (
+        running_server(*options, "--requirepass", "master's") as server,
+        running(RedisServer(tmp_path, port=port, config=config)),
+    ):
+        store = RedisStore(f"{uri}&sentinel_password=own", clock=now)
         store.put(authority(), entry())
         store.flush()
         assert told(store.get(authority())) == entry()
@@ -297,9 +297,6 @@ def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(tmp_path: P
         store.close()
         with redis.Redis(port=server.port, db=2, password="master's") as client:
             assert client.dbsize() == 1
-    finally:
-        sentinel.stop()
-        server.stop()
 
 
 def test_errors_are_described_in_one_safe_line() -> None:
@@ -316,18 +313,15 @@ def test_errors_are_described_in_one_safe_line() -> None:
     "password",
     ["s3cret" * 200, "s3cret%20%20x", "s3cret%09%0Ax", "s3cret%00x", "%C3%A9s3cret", "'s3cret'"],
 )
-def test_a_server_that_quotes_a_password_is_not_repeated(tmp_path: Path, password: str) -> None:
+def test_a_server_that_quotes_a_password_is_not_repeated(password: str) -> None:
     """A server without AUTH repeats its arguments, cut short and with other white space."""
-    server = RedisServer(tmp_path, "--rename-command", "AUTH", "").start()
-    store = RedisStore(server.uri.replace("//", f"//:{password}@"), clock=now)
-    try:
+    with running_server("--rename-command", "AUTH", "") as server:
+        store = RedisStore(server.uri.replace("//", f"//:{password}@"), clock=now)
         for ask in (lambda: told(store.get(authority())), lambda: listed(store)):
             with pytest.raises(StoreError, match="unknown command") as caught:
                 ask()
             assert "s3cret" not in "".join(traceback.format_exception(caught.value))
-    finally:
         store.close()
-        server.stop()
 
 
 def test_an_iteration_raises_nothing_but_store_errors() -> None:
@@ -342,25 +336,14 @@ def test_an_iteration_raises_nothing_but_store_errors() -> None:
 @rows(
     "uri",
     [
-        "redis://h/x",
-        "redis://h:port/0",
-        "redis://h:99999/0",
-        "redis://h/0?socket_timeout=100",
-        "redis://h/0?decode_responses=1",
-        "redis://user:s3cret@[::1/0",
-        "redis://user:s3cret@h/0?db=x",
+        *("redis://h/x", "redis://h:port/0", "redis://h:99999/0", "redis://h1,h2/0"),
+        *("redis://h/0?socket_timeout=100", "redis://h/0?decode_responses=1"),
+        *("redis://user:s3cret@[::1/0", "redis://user:s3cret@h/0?db=x"),
         "redis://user:s3cret@h/0?password",
-        "redis://h1,h2/0",
-        "unix://",
-        "unix://host/sock",
-        "unix:///sock?ssl_cert_reqs=none",
-        "redis+sentinel://h1,h2",
-        "redis+sentinel://h1,h2/name/x",
-        "redis+sentinel:///name/0",
-        "redis+sentinel://h1,,h2/name/0",
-        "redis+sentinel://h1/name/0?ssl_cert_reqs=none",
-        "redis+cluster://h1/1",
-        "redis+cluster://h1/?db=1",
+        *("unix://", "unix://host/sock", "unix:///sock?ssl_cert_reqs=none"),
+        *("redis+sentinel://h1,h2", "redis+sentinel://h1,h2/name/x", "redis+sentinel:///name/0"),
+        *("redis+sentinel://h1,,h2/name/0", "redis+sentinel://h1/name/0?ssl_cert_reqs=none"),
+        *("redis+cluster://h1/1", "redis+cluster://h1/?db=1"),
         "redis+cluster://h1?sentinel_password=s3cret",
     ],
 )

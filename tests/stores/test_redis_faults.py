@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 
 import pytest
 from pytest_twisted import ensureDeferred
@@ -18,7 +17,7 @@ from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, stored, wait
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, listed
-from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
+from tests.stores.servers import DistantServer, ScriptedServer, commands, free_port, running_server
 from tests.timed import waits
 
 pytestmark = waits
@@ -39,6 +38,14 @@ def closes_soon(store: RedisStore, late: Lateness) -> None:
     start = time.monotonic()
     store.close()
     assert time.monotonic() - start < 2.5 + late.slack
+
+
+async def until_answered(crawl: Asker, seconds: float) -> None:
+    """An entry is found within that time."""
+    end = time.monotonic() + seconds
+    while (await crawl.get())[0] is None:
+        assert time.monotonic() < end
+        await nap(0.05)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -90,32 +97,31 @@ async def test_a_lease_of_a_faulty_server_is_no_lease(fault: str, late: Lateness
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2])
 @ensureDeferred
-async def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> None:
+async def test_a_server_far_away_loses_no_lookup(seconds: float) -> None:
     """Round trips of 50 to 200 ms: connected in time, with a password and a database, and again.
 
     All connections are cut twice, once while nothing is under way and once in the middle of it.
     """
-    server = RedisServer(tmp_path, "--requirepass", "s3cret").start()
-    try:
-        with DistantServer(server.port, seconds) as distant:
-            store = RedisStore(distant.uri.replace("//", "//:s3cret@")[:-1] + "2", clock=now)
-            store.put(authority(), entry())
-            store.flush()
-            crawl = Asker(store)
-            assert [(await crawl.get())[0] for _ in range(5)] == [entry()] * 5
-            assert (await crawl.get())[1] < 2 * seconds
-            before = distant.connections
+    with (
+        running_server("--requirepass", "s3cret") as server,
+        DistantServer(server.port, seconds) as distant,
+    ):
+        store = RedisStore(distant.uri.replace("//", "//:s3cret@")[:-1] + "2", clock=now)
+        store.put(authority(), entry())
+        store.flush()
+        crawl = Asker(store)
+        assert [(await crawl.get())[0] for _ in range(5)] == [entry()] * 5
+        assert (await crawl.get())[1] < 2 * seconds
+        before = distant.connections
+        distant.cut()
+        assert [(await crawl.get())[0] for _ in range(3)] == [entry()] * 3
+        for _ in range(2):  # fifty look-ups of all threads are under way at the second one
+            many = [store.get(authority(number)) for number in range(50)]
+            await nap(seconds / 2)
             distant.cut()
-            assert [(await crawl.get())[0] for _ in range(3)] == [entry()] * 3
-            for _ in range(2):  # fifty look-ups of all threads are under way at the second one
-                many = [store.get(authority(number)) for number in range(50)]
-                await nap(seconds / 2)
-                distant.cut()
-                assert [answer.exception(10) for answer in many] == [None] * 50
-            assert before < distant.connections <= before + 20
-            store.close()
-    finally:
-        server.stop()
+            assert [answer.exception(10) for answer in many] == [None] * 50
+        assert before < distant.connections <= before + 20
+        store.close()
 
 
 @ensureDeferred
@@ -133,11 +139,7 @@ async def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
         commands(sock, answer)
 
     with ScriptedServer(far) as server, closing(RedisStore(server.uri, clock=now)) as store:
-        crawl = Asker(store)
-        end = time.monotonic() + 5
-        while (await crawl.get())[0] is None:
-            assert time.monotonic() < end
-            await nap(0.05)
+        await until_answered(Asker(store), 5)
         assert server.connections == 1
 
 
@@ -161,11 +163,7 @@ async def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch
 
     with ScriptedServer(handle) as server:
         store = RedisStore(server.uri, clock=now)
-        start = time.monotonic()
-        crawl = Asker(store)
-        while (await crawl.get())[0] is None:
-            assert time.monotonic() < start + 10
-            await nap(0.05)
+        await until_answered(Asker(store), 10)
         assert len(dribbling) == 2
         store.close()
 

@@ -69,7 +69,7 @@ def test_a_damage_that_stays_is_a_store_error(
     assert told(store.get(authority())) == entry()
 
 
-def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
+def test_a_fault_of_ours_ends_no_thread(path: Path) -> None:
     """What cannot be written for an unforeseen reason is lost and told of; then all goes on."""
     faults = [0]
 
@@ -79,7 +79,7 @@ def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
             raise ZeroDivisionError("scripted")
         return time.monotonic()
 
-    store = SqliteStore(tmp_path / "robots.db", clock=now, turn_clock=clock)
+    store = SqliteStore(path, clock=now, turn_clock=clock)
     faults[0] = 1
     store.put(authority(0), entry(0))
     with pytest.raises(StoreError, match="lost: ZeroDivisionError: scripted"):

@@ -15,7 +15,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from tests.rows import first
 from tests.stores.contract import now
 from tests.stores.crash import date
-from tests.stores.samples import authority, entry, told
+from tests.stores.samples import authority, entry, held, told
 from tests.timed import timed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,16 +29,16 @@ def child(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def kill_at_random(path: Path, rng: random.Random) -> int:
-    """A child is killed at a random moment of its puts; how many it knew to be written."""
-    process = child("killed", path, rng.randrange(1 << 30))
+def killed(rng: random.Random, longest: float, *arguments: object) -> str:
+    """A child is killed at a random moment after its first line; what it said then."""
+    process = child(*arguments)
     assert process.stdout
     process.stdout.readline()
-    time.sleep(rng.uniform(0, 0.25))
+    time.sleep(rng.uniform(0, longest))
     process.kill()
     out, err = process.communicate(timeout=10)
     assert not err, err
-    return int(out.split()[-1]) if out.split() else 0
+    return out
 
 
 @pytest.mark.timeout(900)
@@ -49,15 +49,13 @@ def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: 
     acknowledged = []
     for turn in range(times):
         path = tmp_path / f"{turn}.db"
-        flushed = kill_at_random(path, rng)
+        said = killed(rng, 0.25, "killed", path, rng.randrange(1 << 30)).split()
+        flushed = int(said[-1]) if said else 0  # as many as it knew to be written
         acknowledged.append(flushed)
         connection = sqlite3.connect(path)
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         connection.close()
-        store = SqliteStore(path, clock=now)
-        lost = [n for n in range(flushed) if told(store.get(authority(n))) != entry(n)]
-        store.close()
-        assert lost == []
+        assert held(path, *range(flushed)) == [*map(entry, range(flushed))]
         path.unlink()
     # A few moments may be one on a busy machine.
     assert times < 10 or len(set(acknowledged)) > times // 4, "the moments were not random"
@@ -72,12 +70,7 @@ def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(
     rng = random.Random(9309)
     for turn in range(times):
         path = tmp_path / f"{turn}.db"
-        process = child("making", path)
-        assert process.stdout
-        process.stdout.readline()
-        time.sleep(rng.uniform(0, 0.02))
-        process.kill()
-        assert not process.communicate(timeout=10)[1]
+        killed(rng, 0.02, "making", path)
         store = SqliteStore(path, clock=now)
         store.put(authority(), entry())
         store.flush()
@@ -92,13 +85,12 @@ def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(
     [(4, 500, 100), pytest.param(8, 5_000, 500, marks=pytest.mark.slow)],
 )
 def test_of_many_processes_on_one_file_the_newest_entry_wins(
-    tmp_path: Path, workers: int, puts: int, keys: int
+    path: Path, workers: int, puts: int, keys: int
 ) -> None:
     """The newest entry of each key is kept, however long others write, and reading waits for none.
 
     Nothing is said but that the writing of one process waits for a while.
     """
-    path = tmp_path / "robots.db"
     children = [child("worker", path, number, puts, keys) for number in range(workers)]
     slowest = []
     for process in children:
@@ -106,14 +98,12 @@ def test_of_many_processes_on_one_file_the_newest_entry_wins(
         assert process.returncode == 0, err
         assert all("written" in line for line in err.splitlines()), err
         slowest.append(float(out))
-    store = SqliteStore(path, clock=now)
-    for key in range(keys):
-        expected = max(
+    for key, found in enumerate(held(path, *range(keys))):
+        at, newest = max(
             (date(worker, number, puts), number)
             for worker in range(workers)
             for number in range(key, puts, keys)
         )
-        assert told(store.get(authority(key))) == entry(expected[1], at=expected[0])
-    store.close()
+        assert found == entry(newest, at=at)
     print(f"p99 of get in each process, ms: {[round(1000 * s, 2) for s in slowest]}")  # noqa: T201
     assert max(slowest) <= 0.02

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from scrapy_rep.stores.stored import StoreError
 from tests.rows import first
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory
-from tests.stores.samples import authority, entry, full_entry, gone, listed, rules, told
+from tests.stores.samples import authority, entry, full_entry, gone, held, listed, rules, told
 from tests.stores.turn_contract import eventually
 
 ENTRIES: dict[int, Entry] = {
@@ -70,17 +69,17 @@ def is_part_of(found: Entry | None, whole: Entry) -> bool:
     )
 
 
-def test_a_sound_file_brings_all_entries(sound: bytes, tmp_path: Path) -> None:
+def test_a_sound_file_brings_all_entries(sound: bytes, path: Path) -> None:
     """Without damage nothing is missed: the survey is worth something."""
-    (tmp_path / "robots.db").write_bytes(sound)
-    assert survey(tmp_path / "robots.db") == len(ENTRIES)
+    path.write_bytes(sound)
+    assert survey(path) == len(ENTRIES)
 
 
 @pytest.mark.parametrize(
     ("times", "cut"), first(2, [(60, False), (20, True), (2_000, False), (200, True)])
 )
 def test_a_damaged_file_never_gives_a_wrong_entry(
-    sound: bytes, tmp_path: Path, times: int, cut: bool
+    sound: bytes, path: Path, times: int, cut: bool
 ) -> None:
     """One octet is wrong, or the file ends early: what comes back is right or a miss."""
     rng = random.Random(f"{times} {cut}")
@@ -92,21 +91,20 @@ def test_a_damaged_file_never_gives_a_wrong_entry(
             del octets[place:]
         else:
             octets[place] ^= rng.randint(1, 255)
-        for file in tmp_path.iterdir():
+        for file in path.parent.iterdir():
             file.unlink()
-        (tmp_path / "robots.db").write_bytes(octets)
-        hits += survey(tmp_path / "robots.db")
+        path.write_bytes(octets)
+        hits += survey(path)
     assert cut or hits > 0.5 * times * len(ENTRIES)
 
 
 def test_a_corrupt_file_is_set_aside_with_one_warning(
-    tmp_path: Path, sound: bytes, caplog: pytest.LogCaptureFixture
+    path: Path, sound: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A store of ours that SQLite cannot read is renamed, said once, and a new one is begun.
 
     It takes the place of the one before: a faulty disk does not fill up with copies.
     """
-    path = tmp_path / "robots.db"
     for number in range(3):
         damaged = sound[:100] + bytes([number]) * 50_000
         path.write_bytes(damaged)
@@ -119,17 +117,14 @@ def test_a_corrupt_file_is_set_aside_with_one_warning(
         assert record.levelno == logging.WARNING
         assert "robots.db' is damaged (" in record.getMessage()
         assert "set aside as 'robots.db.corrupt'" in record.getMessage()
-        assert [file.read_bytes() for file in tmp_path.glob("*corrupt*")] == [damaged]
-        again = SqliteStore(path, clock=now)
-        assert told(again.get(authority())) == entry(number)
-        again.close()
+        assert [file.read_bytes() for file in path.parent.glob("*corrupt*")] == [damaged]
+        assert held(path, 0) == [entry(number)]
 
 
 def test_a_file_that_is_damaged_in_use_is_set_aside(
-    sound: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    sound: bytes, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damage that shows at a look-up is a miss; then the file is set aside and filled anew."""
-    path = tmp_path / "robots.db"
     path.write_bytes(sound)
     store = SqliteStore(path, clock=now)
     assert told(store.get(authority(1))) == entry(1)
@@ -144,14 +139,13 @@ def test_a_file_that_is_damaged_in_use_is_set_aside(
     assert told(store.get(authority(1))) == entry(1)
     store.close()
     assert len(caplog.records) == 1
-    assert (tmp_path / "robots.db.corrupt").exists()
+    assert path.with_name("robots.db.corrupt").exists()
 
 
 def test_a_deleted_file_is_begun_anew_with_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Deleted under us, with its log or without, the file is made again, and two stores go on."""
-    path = tmp_path / "robots.db"
     stores = [SqliteStore(path, clock=now) for _ in range(2)]
     stores[0].put(authority(1), entry(1))
     stores[1].flush()
@@ -165,14 +159,11 @@ def test_a_deleted_file_is_begun_anew_with_one_warning(
     for store in stores:
         store.close()
     assert len(caplog.records) == 2  # one of each store
-    again = SqliteStore(path, clock=now)
-    assert told(again.get(authority(2))) == entry(2)
-    again.close()
+    assert held(path, 2) == [entry(2)]
 
 
-def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(tmp_path: Path) -> None:
+def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(path: Path) -> None:
     """Whichever finds the damage first sets the file aside; the other follows, and both share."""
-    path = tmp_path / "robots.db"
     stores = [SqliteStore(path, clock=now) for _ in range(2)]
     stores[0].put(authority(0), entry(0))
     stores[0].flush()
@@ -188,10 +179,7 @@ def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(tmp_path: Path) -> 
         store.flush()
     for store in stores:
         store.close()
-    again = SqliteStore(path, clock=now)
-    assert told(again.get(authority(2))) == entry(2)
-    assert told(again.get(authority(5))) == entry(5)
-    again.close()
+    assert held(path, 2, 5) == [entry(2), entry(5)]
 
 
 def test_a_full_disk_is_a_store_error_and_reading_goes_on(
@@ -211,12 +199,10 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(
             store.flush()
         assert told(store.get(authority(0))) == entry(0)
     eventually(lambda: store.flush() is None, 30)
-    with closing(SqliteStore(path, clock=now)) as again:
-        found = [told(again.get(authority(number))) for number in range(1_000)]
-    assert found == [*map(entry, range(1_000))]
+    assert held(path, *range(1_000)) == [*map(entry, range(1_000))]
 
 
-def test_a_full_database_is_a_store_error(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_full_database_is_a_store_error(store: SqliteStore, path: Path) -> None:
     """SQLite's own word for a full disk is not taken for a damage."""
     store.flush()
     writer = store._file._writer
@@ -225,7 +211,7 @@ def test_a_full_database_is_a_store_error(store: SqliteStore, tmp_path: Path) ->
     store.put(authority(1), entry(1, body=random.Random(1).randbytes(100_000)))
     with pytest.raises(StoreError, match="full"):
         store.flush()
-    assert not (tmp_path / "robots.db.corrupt").exists()
+    assert not path.with_name("robots.db.corrupt").exists()
 
 
 def test_a_read_only_directory_is_a_store_error_at_each_call(

@@ -21,7 +21,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import APPLICATION, check_file
 from scrapy_rep.stores.stored import StoreError
 from tests.stores.contract import now
-from tests.stores.samples import authority, entry, listed, make_file, told
+from tests.stores.samples import authority, entry, listed, make_damaged, make_file, told
 
 
 def database(path: Path, *statements: str, journal: str = "DELETE") -> sqlite3.Connection:
@@ -110,9 +110,8 @@ def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(
     assert path.read_text() == "Dear diary,\n" * 50
 
 
-def test_an_empty_file_is_taken(tmp_path: Path) -> None:
+def test_an_empty_file_is_taken(path: Path) -> None:
     """An empty file is used, and keeps its permissions."""
-    path = tmp_path / "robots.db"
     path.touch(mode=0o640)
     store = SqliteStore(path, clock=now)
     store.put(authority(), entry())
@@ -152,8 +151,7 @@ def test_a_link_stays_whatever_becomes_of_the_file_behind_it(tmp_path: Path) -> 
     link.symlink_to(file)
     make_file(link)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    damaged = file.read_bytes()[:200] + b"x" * 4_000
-    file.write_bytes(damaged)
+    damaged = make_damaged(file)
     store = SqliteStore(link, clock=now)
     store.put(authority(), entry())
     store.flush()
@@ -187,10 +185,9 @@ def in_other_processes(path: Path, *numbers: int) -> str:
 
 
 def test_a_file_that_was_made_meanwhile_is_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two processes begin one file: the log of the first is never read as that of the second."""
-    path = tmp_path / "robots.db"
     real, made = os.open, []
 
     def slow(*arguments: Any, **options: Any) -> int:
@@ -226,33 +223,29 @@ def test_a_second_store_in_a_process_ends_no_lock_of_the_first(
 
 
 @pytest.mark.slow
-def test_several_processes_set_a_damaged_file_aside_once(tmp_path: Path) -> None:
+def test_several_processes_set_a_damaged_file_aside_once(path: Path) -> None:
     """Those that come later find the new file of the first one, and leave it."""
-    path = tmp_path / "robots.db"
     for number in range(5):
-        make_file(path)
-        damaged = path.read_bytes()[:200] + bytes([number]) * 4_000
-        path.write_bytes(damaged)
+        damaged = make_damaged(path, bytes([number]))
         said = in_other_processes(path, *range(4))
         assert said.count("set aside") == 1
-        assert (tmp_path / "robots.db.corrupt").read_bytes() == damaged
+        assert path.with_name("robots.db.corrupt").read_bytes() == damaged
         with closing(SqliteStore(path, clock=now)) as store:
             assert set(listed(store)) == {authority(n) for n in range(4)}
-        assert not (tmp_path / "robots.db.mending").exists()
+        assert not path.with_name("robots.db.mending").exists()
         path.unlink()
 
 
 def test_a_process_that_was_killed_as_it_set_a_file_aside_holds_up_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it leaves behind is removed after a while."""
     monkeypatch.setattr("scrapy_rep.stores.sqlite_file.MENDING_PATIENCE", 0.1)
-    path = tmp_path / "robots.db"
-    make_file(path)
-    path.write_bytes(path.read_bytes()[:200] + b"x" * 4_000)
-    (tmp_path / "robots.db.mending").mkdir()
+    make_damaged(path)
+    path.with_name("robots.db.mending").mkdir()
     store = SqliteStore(path, clock=now)
     store.put(authority(), entry())
     store.flush()
     store.close()
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["robots.db", "robots.db.corrupt"]
+    files = sorted(file.name for file in path.parent.iterdir())
+    assert files == ["robots.db", "robots.db.corrupt"]

@@ -17,11 +17,11 @@ from tests.stores.samples import NOW, authority, entry, gone, listed, refused, t
 DAY = 86_400.0
 
 
-def fill(path: Path, count: int) -> int:
-    """A file of so many entries; the octets in use."""
+def fill(path: Path, count: int, at: Callable[[int], float] = lambda _: NOW) -> int:
+    """A file of so many entries, each of its date; the octets in use."""
     with closing(SqliteStore(path, clock=now)) as store:
         for number in range(count):
-            store.put(authority(number), entry(number))
+            store.put(authority(number), entry(number, at=at(number)))
     return path.stat().st_size
 
 
@@ -37,47 +37,38 @@ def make_room(store: SqliteStore, batches: int = 20) -> None:
         told(store.lease(authority(), 0.0))
 
 
+def cut_to(path: Path, limit: int) -> None:
+    """A store with that limit makes room in a file."""
+    with closing(SqliteStore(path, limit=limit, clock=now)) as store:
+        make_room(store)
+
+
 @pytest.mark.parametrize("days", [-400, 400])
-def test_whatever_the_clock_says_nothing_goes_for_its_age(tmp_path: Path, days: int) -> None:
+def test_whatever_the_clock_says_nothing_goes_for_its_age(path: Path, days: int) -> None:
     """A machine may start with any time of day. What it finds in the file was right before."""
-    path = tmp_path / "robots.db"
     fill(path, 100)
     with closing(SqliteStore(path, clock=lambda: NOW + days * DAY)) as store:
         store.put(authority(200), entry(200, at=NOW + days * DAY))
     assert kept(path) == {*range(100), 200}
 
 
-def test_no_more_is_dropped_than_it_takes(tmp_path: Path) -> None:
+def test_no_more_is_dropped_than_it_takes(path: Path) -> None:
     """Of 3,000 entries, in no order, 2 % are too many: twice as many may go, the oldest."""
-    path, count = tmp_path / "robots.db", 3_000
+    count = 3_000
     ages = list(range(count))
     random.Random(1).shuffle(ages)
-    with closing(SqliteStore(path, clock=now)) as store:
-        for number, age in enumerate(ages):
-            store.put(authority(number), entry(number, at=NOW - 100 * age))
-    limit = int(0.98 * path.stat().st_size)
-    with closing(SqliteStore(path, limit=limit, clock=now)) as store:
-        make_room(store)
+    size = fill(path, count, lambda number: NOW - 100 * ages[number])
+    cut_to(path, int(0.98 * size))
     evicted = count - len(kept(path))
     assert 0.015 * count <= evicted <= 0.04 * count
     assert kept(path) == {number for number, age in enumerate(ages) if age < count - evicted}
 
 
-def test_entries_of_one_moment_do_not_replace_each_other(tmp_path: Path) -> None:
-    """As in a file that was imported: each is there, and the limit holds."""
-    path = tmp_path / "robots.db"
-    with closing(SqliteStore(path, clock=now)) as store:
-        for number in range(1_000):
-            store.put(authority(number), entry(number, at=NOW))
-    assert kept(path) == {*range(1_000)}
-
-
-def test_a_date_that_no_clock_shows_is_stored(tmp_path: Path) -> None:
+def test_a_date_that_no_clock_shows_is_stored(store: SqliteStore) -> None:
     """A custom store, from which entries are imported, may hold any number."""
-    with closing(SqliteStore(tmp_path / "robots.db", clock=now)) as store:
-        store.put(authority(), entry(at=1e300))
-        store.put(authority(1), entry(at=-1e300))
-        store.flush()
+    store.put(authority(), entry(at=1e300))
+    store.put(authority(1), entry(at=-1e300))
+    store.flush()
 
 
 @pytest.mark.parametrize(
@@ -88,23 +79,20 @@ def test_a_date_that_no_clock_shows_is_stored(tmp_path: Path) -> None:
     ],
 )
 def test_a_good_copy_goes_after_what_is_of_less_use(
-    tmp_path: Path, keep: float, good: Callable[[int], float], without_rules: float
+    path: Path, keep: float, good: Callable[[int], float], without_rules: float
 ) -> None:
     """RFC 9309 section 2.3.1.4. An answer without rules is of use for a week."""
-    path = tmp_path / "robots.db"
     with closing(SqliteStore(path, keep=keep, clock=now)) as store:
         for number in range(500):
             store.put(authority(number), entry(number, at=good(number)))
             store.put(authority(500 + number), gone(at=without_rules))
-    with closing(SqliteStore(path, limit=int(0.8 * path.stat().st_size), clock=now)) as store:
-        make_room(store)
+    cut_to(path, int(0.8 * path.stat().st_size))
     assert {*range(500)} < kept(path)
     assert 500 < len(kept(path)) < 800
 
 
-def test_what_was_fetched_again_goes_last(tmp_path: Path) -> None:
+def test_what_was_fetched_again_goes_last(path: Path) -> None:
     """An entry that is brought up to date is as good as new."""
-    path = tmp_path / "robots.db"
     fill(path, 1_000)
     with closing(SqliteStore(path, limit=100_000, clock=lambda: NOW + 60)) as store:
         for number in range(50):
@@ -114,9 +102,8 @@ def test_what_was_fetched_again_goes_last(tmp_path: Path) -> None:
     assert len(kept(path)) < 500
 
 
-def test_an_authority_goes_whole(tmp_path: Path) -> None:
+def test_an_authority_goes_whole(path: Path) -> None:
     """RFC 9309 section 2.3.1.3: without the refusal of a crawler, the rest is permission to it."""
-    path = tmp_path / "robots.db"
     with closing(SqliteStore(path, clock=now)) as store:
         for number in range(500):
             store.put(authority(number), refused(at=NOW - number), "mine")
@@ -130,10 +117,9 @@ def test_an_authority_goes_whole(tmp_path: Path) -> None:
 
 
 def test_at_its_limit_the_file_keeps_what_is_newest(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A file of 200 KB that is offered ten times as much holds the newest entries, and says so."""
-    path = tmp_path / "robots.db"
     with closing(SqliteStore(path, limit=200_000, clock=now)) as store:
         for number in range(3_000):
             store.put(authority(number), entry(number, at=NOW - 3_000 + number))
@@ -148,9 +134,8 @@ def test_at_its_limit_the_file_keeps_what_is_newest(
     assert "robots.db' is at its limit of 200000 bytes" in record.getMessage()
 
 
-def test_other_processes_write_while_a_file_is_pruned(tmp_path: Path) -> None:
+def test_other_processes_write_while_a_file_is_pruned(path: Path) -> None:
     """Pruning goes in small steps: no lease of another process fails meanwhile."""
-    path = tmp_path / "robots.db"
     fill(path, 3_000)
     pruning = SqliteStore(path, limit=200_000, clock=now)
     other = SqliteStore(path, clock=now)

@@ -148,14 +148,13 @@ def test_a_flush_and_a_close_are_bounded_in_time(
     "until",
     [5_000.0 + 2 * LONGEST_LEASE, 1e12, 1e300, float("inf"), float("-inf"), 4_999.0, "later", b""],
 )
-def test_a_lease_that_cannot_have_been_granted_is_void(tmp_path: Path, until: object) -> None:
+def test_a_lease_that_cannot_have_been_granted_is_void(path: Path, until: object) -> None:
     """A row of an earlier start of the machine, or a damaged one, shuts no site."""
-    store = SqliteStore(tmp_path / "robots.db", turn_clock=lambda: 5_000.0)
+    store = SqliteStore(path, turn_clock=lambda: 5_000.0)
     store.flush()
     row = (f"{PREFIX}:{authority()}", "token", until)
-    with sqlite3.connect(tmp_path / "robots.db") as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO leases VALUES (?, ?, ?)", row)
-    connection.close()
     assert told(store.lease(authority(), 15.0))
     assert told(store.lease(authority(), 15.0)) is None
     store.close()

@@ -25,7 +25,7 @@ from tests.rows import rows
 from tests.stores.obstacles import locked
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer
-from tests.stores.turn_contract import HOST, eventually, granted, renew_often, taken
+from tests.stores.turn_contract import HOST, eventually, granted, refused_for, renew_often, taken
 
 
 @pytest.fixture(autouse=True)
@@ -45,15 +45,13 @@ def test_other_stores_keep_no_pace() -> None:
     store.cancel_turn(HOST, "")
 
 
-def test_a_restarted_machine_does_not_hold_a_host_up(tmp_path: Path) -> None:
+def test_a_restarted_machine_does_not_hold_a_host_up(path: Path) -> None:
     """The monotonic clock begins anew: what is dated in the future says nothing.
 
     A turn was held when the machine went down.
     """
-    clock = [5_000.0]
-    path = tmp_path / "robots.db"
-    for now in (5_000.0, 50.0):
-        clock[0] = now
+    clock = [0.0]
+    for clock[0] in (5_000.0, 50.0):
         store = SqliteStore(path, turn_clock=lambda: clock[0])
         assert taken(store, seconds=10.0, interval=2.0).token is None
         clock[0] += 2.0
@@ -72,10 +70,10 @@ def test_damaged_rows_do_not_hold_a_host_up(store: SqliteStore, path: Path) -> N
     assert granted(store, interval=0.1, limit=5)
 
 
-def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
+def test_old_turns_do_not_stay_in_the_file(path: Path) -> None:
     """A row goes a while after its interval is over."""
     clock = [1_000.0]
-    store = SqliteStore(tmp_path / "robots.db", turn_clock=lambda: clock[0])
+    store = SqliteStore(path, turn_clock=lambda: clock[0])
     taken(store, seconds=10.0, interval=1.0)
     for number in range(50):
         clock[0] += 2.0
@@ -135,33 +133,30 @@ def client(server: RedisServer) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_a_restarted_redis_server_has_all_wait(server: RedisServer, persistent: bool) -> None:
+def test_a_restarted_redis_server_has_all_wait(
+    server: RedisServer, redis_store: RedisStore, client: Any, persistent: bool
+) -> None:
     """Without a dump it knows nothing; with one, what it knows is older than the last turns."""
-    store = RedisStore(server.uri)
-    store.cancel_turn(HOST, granted(store, interval=0.1))
-    with redis.Redis(port=server.port) as client:
-        if persistent:
-            client.save()
-    token = granted(store, interval=0.1)
-    store.end_turn(HOST, token, 0.5)
-    store.flush()
+    redis_store.cancel_turn(HOST, granted(redis_store, interval=0.1))
+    if persistent:
+        client.save()
+    redis_store.end_turn(HOST, granted(redis_store, interval=0.1), 0.5)
+    redis_store.flush()
     server.stop()
     server.start()
     begun = time.monotonic()
-    eventually(lambda: taken(store, interval=0.5).token)
+    eventually(lambda: taken(redis_store, interval=0.5).token)
     assert time.monotonic() - begun >= 0.5
-    store.close()
 
 
 def test_a_turn_that_a_dump_does_not_know_of_is_renewed(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    server: RedisServer, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host was free when the dump was made; then the turn was granted, and the server died."""
     store = RedisStore(server.uri)
     store.end_turn(HOST, granted(store, interval=0.1), 0.1)
     store.flush()
-    with redis.Redis(port=server.port) as client:
-        client.save()
+    client.save()
     token = granted(store, interval=0.1)
     store.close()
     server.stop()
@@ -179,14 +174,12 @@ def test_a_turn_that_a_dump_does_not_know_of_is_renewed(
     other.close()
 
 
-def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -> None:
+def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer, client: Any) -> None:
     """``-@dangerous`` is a usual restriction, and INFO belongs to that category."""
-    with redis.Redis(port=server.port) as client:
-        if client.info("server")["redis_version"] < "6":
-            pytest.skip("no access control lists before Redis 6")
-        client.acl_setuser(
-            "bot", enabled=True, passwords=["+pw"], categories=["+@all", "-@dangerous"], keys=["*"]
-        )
+    if client.info("server")["redis_version"] < "6":
+        pytest.skip("no access control lists before Redis 6")
+    allowed = {"categories": ["+@all", "-@dangerous"], "keys": ["*"]}
+    client.acl_setuser("bot", enabled=True, passwords=["+pw"], **allowed)
     store = RedisStore(f"redis://bot:pw@127.0.0.1:{server.port}/0")
     token = granted(store, interval=0.2)
     assert taken(store, interval=0.2).token is None
@@ -206,18 +199,16 @@ def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(
     assert granted(redis_store, interval=0.3, limit=3)
 
 
-def test_the_keys_of_a_redis_server_expire(server: RedisServer) -> None:
+def test_the_keys_of_a_redis_server_expire(server: RedisServer, client: Any) -> None:
     """Hosts that are no longer visited take no memory."""
-    store = RedisStore(server.uri, prefix="shop")
-    token = granted(store, seconds=10.0, interval=0.1)
-    with redis.Redis(port=server.port) as client:
+    with closing(RedisStore(server.uri, prefix="shop")) as store:
+        token = granted(store, seconds=10.0, interval=0.1)
         assert {key.decode() for key in client.scan_iter()} == {f"shop:turn:{HOST}", "shop:turns"}
         assert 60_000 < client.pttl(f"shop:turn:{HOST}") <= 70_000
         store.end_turn(HOST, token, 0.1)
         store.flush()
         assert 50_000 < client.pttl(f"shop:turn:{HOST}") <= 60_000
         assert 0 < client.pttl("shop:turns") <= 31 * 86_400_000
-    store.close()
 
 
 def test_the_hosts_of_a_cluster_are_spread_over_its_nodes() -> None:
@@ -229,54 +220,50 @@ def test_the_hosts_of_a_cluster_are_spread_over_its_nodes() -> None:
     store.close()
 
 
-def refused_for(store: RedisStore, seconds: float) -> None:
-    """Nobody else is granted the turn meanwhile."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        assert taken(store, interval=0.1).token is None
-        time.sleep(0.05)
-
-
-def test_a_turn_that_is_granted_late_is_found_with_the_same_token(server: RedisServer) -> None:
+def test_a_turn_that_is_granted_late_is_found_with_the_same_token(
+    server: RedisServer, redis_store: RedisStore
+) -> None:
     """The answer comes after a second, when its worker has given up; the connection is well."""
-    with closing(RedisStore(server.uri)) as store, closing(RedisStore(server.uri)) as other:
-        store.end_turn(HOST, granted(store, interval=0.1), 0.1)
-        store.flush()
-        time.sleep(0.2)
-        server.signal(signal.SIGSTOP)
-        with pytest.raises(StoreError):
-            told(store.take_turn(HOST, 10.0, 0.1, "lost"))
-        asked = store.take_turn(HOST, 10.0, 0.1, "lost")
-        time.sleep(0.2)
-        server.signal(signal.SIGCONT)
-        assert told(asked).token == "lost"
-        refused_for(other, 0.3)
+    redis_store.end_turn(HOST, granted(redis_store, interval=0.1), 0.1)
+    redis_store.flush()
+    time.sleep(0.2)
+    server.signal(signal.SIGSTOP)
+    with pytest.raises(StoreError):
+        told(redis_store.take_turn(HOST, 10.0, 0.1, "lost"))
+    asked = redis_store.take_turn(HOST, 10.0, 0.1, "lost")
+    time.sleep(0.2)
+    server.signal(signal.SIGCONT)
+    assert told(asked).token == "lost"
+    with closing(RedisStore(server.uri)) as other:
+        refused_for(other, 0.3, interval=0.1)
 
 
 @rows("interval", ["inf", "1e300", "1e15", "nan", "-5", "soon"])
-def test_an_interval_that_nobody_meant_is_bounded(server: RedisServer, interval: str) -> None:
+def test_an_interval_that_nobody_meant_is_bounded(
+    redis_store: RedisStore, client: Any, interval: str
+) -> None:
     """Who can write to the server may write anything: a wait is never negative, nor for years."""
-    with closing(RedisStore(server.uri)) as store, redis.Redis(port=server.port) as client:
-        host = f"{interval}.example"
-        store.end_turn(host, granted(store, host=host), 0.1)
-        store.flush()
-        client.hset(f"scrapy_rep:turn:{host}", "interval", interval)
-        turn = taken(store, host=host)
-        assert 0.0 <= turn.wait <= LONGEST_INTERVAL
-        if interval in ("inf", "1e300", "1e15"):
-            assert turn.wait > LONGEST_INTERVAL - 5
+    host = f"{interval}.example"
+    redis_store.end_turn(host, granted(redis_store, host=host), 0.1)
+    redis_store.flush()
+    client.hset(f"scrapy_rep:turn:{host}", "interval", interval)
+    turn = taken(redis_store, host=host)
+    assert 0.0 <= turn.wait <= LONGEST_INTERVAL
+    if interval in ("inf", "1e300", "1e15"):
+        assert turn.wait > LONGEST_INTERVAL - 5
 
 
-def test_a_server_whose_memory_is_full_refuses_turns_at_once(server: RedisServer) -> None:
+def test_a_server_whose_memory_is_full_refuses_turns_at_once(
+    redis_store: RedisStore, client: Any
+) -> None:
     """A turn that it granted could not be ended: each request would wait until it lapses."""
-    with closing(RedisStore(server.uri)) as store, redis.Redis(port=server.port) as client:
-        store.end_turn(HOST, granted(store, interval=0.1), 0.1)
-        store.flush()
-        time.sleep(0.2)
-        client.config_set("maxmemory", "1")
-        start = time.monotonic()
-        with pytest.raises(StoreError, match=r"OutOfMemory|OOM"):
-            taken(store, interval=0.1)
-        assert time.monotonic() - start < 0.9
-        client.config_set("maxmemory", "0")
-        assert granted(store, interval=0.1, limit=2.0)
+    redis_store.end_turn(HOST, granted(redis_store, interval=0.1), 0.1)
+    redis_store.flush()
+    time.sleep(0.2)
+    client.config_set("maxmemory", "1")
+    start = time.monotonic()
+    with pytest.raises(StoreError, match=r"OutOfMemory|OOM"):
+        taken(redis_store, interval=0.1)
+    assert time.monotonic() - start < 0.9
+    client.config_set("maxmemory", "0")
+    assert granted(redis_store, interval=0.1, limit=2.0)

@@ -78,6 +78,14 @@ def together(*calls: Callable[[], object]) -> None:
         thread.join()
 
 
+def refused_for(store: Store, seconds: float, interval: float) -> None:
+    """Nobody else is granted the turn meanwhile."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert taken(store, interval=interval).token is None
+        time.sleep(0.02)
+
+
 def renew_often(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.1) -> None:
     """Have stores without memory wait for that many seconds, and not for two.
 
@@ -295,10 +303,7 @@ class TurnContract:
         self.lose_memory(place)
         assert 0.05 < taken(other, interval=0.05).wait <= 0.61
         store.renew_turn(HOST, token, 30.0)
-        end = time.monotonic() + 0.8
-        while time.monotonic() < end:
-            assert taken(other, interval=0.05).token is None
-            time.sleep(0.02)
+        refused_for(other, 0.8, interval=0.05)
         before = time.monotonic()
         store.end_turn(HOST, token, 0.2)
         granted(other, interval=0.05, limit=5)

@@ -61,6 +61,12 @@ class Worker:
         now = monotonic()
         return self.host.is_due(now) and self.pace.has_turn(self.host, now)
 
+    async def ask_in_vain(self) -> None:
+        """Ask for a turn, and wait until the store says when to ask again."""
+        assert not self.has_turn()
+        while self.host.not_before < 0.0:
+            await turn(0.01)
+
     async def take(self) -> None:
         """Take a turn, asking again as the store says."""
         while not self.has_turn():
@@ -171,9 +177,7 @@ async def test_a_wait_is_counted_from_when_the_worker_asked(
     token = granted(other, 10.0, INTERVAL, NAME)
     with closing(SqliteStore(tmp_path / "robots.db")) as store:
         worker = Worker(store, Late)
-        assert not worker.has_turn()
-        while worker.host.not_before < 0.0:
-            await turn(0.01)
+        await worker.ask_in_vain()
         assert worker.host.not_before <= monotonic() + SOONEST + SPREAD
         worker.pace.close()
     other.end_turn(NAME, token, INTERVAL)
@@ -206,9 +210,7 @@ async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float) -> N
     """Whatever is read from a store: it is asked neither without end nor in years."""
     worker = Worker(ScriptedStore(lambda _: Turn(None, wait)))
     asked = monotonic()
-    assert not worker.has_turn()
-    while worker.host.not_before < 0.0:
-        await turn(0.01)
+    await worker.ask_in_vain()
     assert asked + SOONEST <= worker.host.not_before <= monotonic() + LATEST + MOST_SPREAD
     worker.pace.close()
 
