@@ -16,7 +16,7 @@ from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.recorded_crawl import RecordedCrawl
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, redirect
 from tests.site import Site
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 
 import pytest
+
+DAY = 86_400.0
 
 
 class Ahead:
@@ -17,6 +20,16 @@ class Ahead:
     def time(self) -> float:
         """Seconds since the epoch."""
         return self._start + self.seconds
+
+    def through(self, times: Sequence[float]) -> Callable[[int], None]:
+        """A `tick` of a spider: it is each of these times for one request after another."""
+
+        def tick(ended: int) -> None:
+            if ended < len(times):
+                self.seconds = times[ended]
+
+        tick(0)
+        return tick
 
 
 def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:

@@ -1,8 +1,8 @@
-"""Spiders that are stopped in the middle, and say how long the stop took."""
+"""Spiders that are stopped in the middle, say how long the stop took, or ask the middleware."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -47,15 +47,13 @@ class ClosingSpider(RequestsSpider):
     @property
     def gate(self) -> RepDownloaderMiddleware:
         """The middleware of this crawl."""
-        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        assert gate is not None
+        gate: Any = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
         return gate
 
     @property
     def waiting(self) -> int:
         """How many requests wait; Scrapy's own middleware does not tell."""
-        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return gate.cache_info()["waiting"] if gate else 0
+        return self.gate.cache_info()["waiting"] if self.gate else 0
 
     def opened(self) -> None:
         """The stop is arranged."""
@@ -100,7 +98,6 @@ class FetchingSpider(ClosingSpider):
     async def page(self, response: Response) -> None:  # type: ignore[override]
         """The inner fetch, and how it ended."""
         self._note(response.meta, status=response.status, final=response.url)
-        assert self.crawler.engine is not None
         try:
             inner = await self.crawler.engine.download_async(Request(self.inner))
             outcome = str(inner.status)
@@ -118,3 +115,26 @@ class ItemSpider(ClosingSpider):
         """The item, which is kept."""
         self.item = {"url": response.url, "file_urls": [*self.files]}
         yield self.item
+
+
+class AskingSpider(ClosingSpider):
+    """Asks about `questions` (URL, agent) before its requests, and keeps the answers."""
+
+    questions: list[tuple[str, Any]]
+
+    async def start(self) -> AsyncIterator[Any]:
+        """First the questions."""
+        self.answers: list[Any] = []
+        self.infos = [self.gate.cache_info()]
+        for url, agent in self.questions:
+            self.answers.append(await self.answer(url, agent))
+        self.infos.append(self.gate.cache_info())
+        async for request in super().start():
+            yield request
+
+    async def answer(self, url: str, agent: Any) -> Any:
+        """The verdict, or why there is none."""
+        try:
+            return await self.gate.explain(url, agent)
+        except ValueError as error:
+            return error

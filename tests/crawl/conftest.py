@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_twisted import ensureDeferred
 from scrapy.core.engine import ExecutionEngine
 
 from tests.crawl.clock import Ahead, take_over
+from tests.crawl.harness import EACH_MODE
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
 from tests.rows import first
 from tests.stores.servers import RedisServer
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj: object) -> None:
+    """A test that is a coroutine runs in the reactor of the tests, without a decorator."""
+    if inspect.iscoroutinefunction(obj):
+        ensureDeferred(obj)
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +39,12 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
     gc.collect()
 
 
+@pytest.fixture(params=EACH_MODE)
+def mode(request: pytest.FixtureRequest) -> str:
+    """The reactor of a crawl, or none: by default asyncio's."""
+    return str(request.param)
+
+
 @pytest.fixture(params=first(1, OURS))
 def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store that several workers may share: by default a file."""
@@ -36,6 +52,17 @@ def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite://{tmp_path}/robots.db"
     server: RedisServer = request.getfixturevalue("server")
     return server.uri
+
+
+@pytest.fixture
+def constants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Other values of the constants of a module: `constants("waiting.shared_pace", LEASE=1.0)`."""
+
+    def change(module: str, **values: object) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(f"scrapy_rep.{module}.{name}", value)
+
+    return change
 
 
 @pytest.fixture

@@ -12,26 +12,20 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from tests.crawl.middlewares import Component
+
 
 class TooLargeError(IgnoreRequest):
     """The body is longer than `download_maxsize`."""
 
 
-class SilentHandler:
+class SilentHandler(Component):
     """A small HTTP client that heeds `download_maxsize` and sends no signal.
 
     The stat `handler/most` is the most that it held of one body.
     """
 
     lazy = True
-
-    def __init__(self, crawler: Any) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> SilentHandler:
-        """Scrapy's way to make one."""
-        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
         """One connection, which is closed at the end of the body."""
@@ -52,7 +46,7 @@ class SilentHandler:
         body = bytearray()
         while octets := await reader.read(65_536):
             body += octets
-            self._crawler.stats.max_value("handler/most", len(body))
+            self.crawler.stats.max_value("handler/most", len(body))
             if most and len(body) > most:
                 raise TooLargeError(f"more than {most} octets")
         return bytes(body)
@@ -70,7 +64,7 @@ class WrappingHandler(HTTP11DownloadHandler):
         return await super().download_request(request)
 
 
-class FollowingHandler:
+class FollowingHandler(Component):
     """Follows the redirects of pages by itself, as a browser does: `response.url` is the last URL.
 
     What is downloaded is left to Scrapy's own handler under this reactor, or without one.
@@ -79,13 +73,9 @@ class FollowingHandler:
     lazy = True
 
     def __init__(self, crawler: Any) -> None:
+        super().__init__(crawler)
         own = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
         self._own: Any = build_from_crawler(load_object(own), crawler)
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> FollowingHandler:
-        """Scrapy's way to make one."""
-        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
         """The response at the end of the redirects, or the first one for a robots.txt."""

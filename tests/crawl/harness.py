@@ -14,7 +14,7 @@ import scrapy
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares import cookies
 from scrapy.settings import Settings
-from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 from tldextract import TLDExtract
 from twisted.internet.defer import Deferred
 
@@ -26,6 +26,7 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT as ROOT
 from tests.processes import run_python
+from tests.site import Authority
 
 MODES: dict[str, dict[str, Any]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
@@ -73,17 +74,17 @@ async def crawl(
     settings: Mapping[str, Any] | Settings | None = None,
     *,
     timeout: float = 100,
-    prepare: Callable[[Crawler], None] | None = None,
+    on: Mapping[object, Callable[..., object]] | None = None,
     **arguments: Any,
 ) -> Result:
-    """One crawl in this process; `prepare` gets the crawler before it starts.
+    """One crawl in this process; `on` are signals, and what is to be called at each of them.
 
     It fails if the crawl takes longer than `timeout` seconds, and if it leaves anything behind
     that the reactor would still have to do.
     """
     crawler = Crawler(spider, settings_of(settings or {}))
-    if prepare:
-        prepare(crawler)
+    for signal, receiver in (on or {}).items():
+        crawler.signals.connect(receiver, signal, weak=False)
     before = Leftovers.now()
     with LogTap() as tap:
         await within(timeout, crawler.crawl(**arguments))
@@ -96,16 +97,36 @@ async def visit(
     plans: Iterable[Any],
     spider: type[RequestsSpider] = RequestsSpider,
     *,
+    by: Callable[..., Mapping[str, Any]] = obey,
+    mode: str = "asyncio",
     expected: Iterable[str] = (),
-    **settings: Any,
+    whole: bool = True,
+    **named: Any,
 ) -> Result:
-    """One crawl in this process with the add-on and these settings; each request has one end."""
-    return (await crawl(spider, obey(**settings), plans=plans)).check(expected)
+    """One crawl in which each request has one end; `expected` is trouble that its log may tell.
+
+    With `whole=False` requests may be left over, for a later run. Of the other arguments those in
+    capitals are settings, which `by` makes those of a project with the add-on; the rest is for
+    `crawl` and the spider.
+    """
+    settings = by(**{name: value for name, value in named.items() if name.isupper()})
+    how = {name: value for name, value in named.items() if not name.isupper()}
+    result = await crawl_under(mode, spider, settings, plans=plans, **how)
+    return result.check(expected) if whole else result.check_log(expected)
+
+
+async def open_and_private(shop: Authority, **named: Any) -> Result:
+    """One crawl of two pages of a site; `RULES` forbid the second one."""
+    return await visit([shop.url("/open"), shop.url("/private")], **named)
+
+
+RULED = ["downloaded", "forbidden"]
+"""How they end by these rules."""
 
 
 async def crawl_under(
     mode: str,
-    spider: str = "tests.crawl.spiders.RequestsSpider",
+    spider: type[RequestsSpider] = RequestsSpider,
     settings: Mapping[str, Any] | None = None,
     **how: Any,
 ) -> Result:
@@ -114,7 +135,7 @@ async def crawl_under(
     A child takes a quarter of a second of processor time that a crawl in this process does not.
     """
     if mode == "asyncio":
-        return await crawl(load_object(spider), settings, **how)
+        return await crawl(spider, settings, **how)
     return crawl_in_child(spider, settings, mode=mode, **how)
 
 
@@ -145,7 +166,7 @@ async def within(timeout: float, deferred: Deferred[None]) -> None:
 
 
 def crawl_in_child(
-    spider: str = "tests.crawl.spiders.RequestsSpider",
+    spider: type[RequestsSpider] | str = RequestsSpider,
     settings: Mapping[str, Any] | None = None,
     *,
     mode: str = "asyncio",
@@ -154,10 +175,10 @@ def crawl_in_child(
 ) -> Result:
     """One crawl in a process of its own, with the reactor of `mode` (a key of `MODES`).
 
-    All arguments must be of JSON's types, so components are given by their import paths.
+    All arguments must be of JSON's types, so other components are given by their import paths.
     """
     job = {
-        "spider": spider,
+        "spider": spider if isinstance(spider, str) else global_object_name(spider),
         "settings": {**(settings or {}), **MODES[mode]},
         "arguments": arguments,
     }

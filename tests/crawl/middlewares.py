@@ -12,6 +12,18 @@ from scrapy.http import Response
 from scrapy_rep.awaiting import sleep
 
 
+class Component:
+    """What Scrapy makes for one crawl: a middleware, an extension, a download handler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler: Any = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        """Scrapy's way to make one."""
+        return cls(crawler)
+
+
 class HoldingMiddleware:
     """Holds a request up for as many seconds as its query says."""
 
@@ -38,25 +50,17 @@ class LoginMiddleware:
         return response
 
 
-class InnerMiddleware:
+class InnerMiddleware(Component):
     """Downloads an inner page before each `/page`, or after the response of each `/after`.
 
     It is a page of the same site, or the URL in the query. Before any page it downloads the URLs in
     `meta["first"]`, as a login does.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
-        """The middleware, which needs the engine."""
-        return cls(crawler)
-
     async def process_request(self, request: Request) -> None:
         """The inner pages first."""
         for url in request.meta.get("first", ()):
-            await self._crawler.engine.download_async(Request(url))
+            await self.crawler.engine.download_async(Request(url))
         if "/page" in request.url:
             await self._download(request, "/page")
 
@@ -68,15 +72,19 @@ class InnerMiddleware:
 
     async def _download(self, request: Request, outer: str) -> None:
         inner = request.url.partition("?")[2] or request.url.replace(outer, "/inner")
-        await self._crawler.engine.download_async(Request(inner, dont_filter=True))
+        await self.crawler.engine.download_async(Request(inner, dont_filter=True))
 
 
-def inner(settings: Callable[..., dict[str, Any]], order: int, **more: Any) -> dict[str, Any]:
-    """The settings of a crawl with a middleware that downloads an inner page."""
-    made = settings(**more)
-    middleware = {f"{__name__}.InnerMiddleware": order}
-    made["DOWNLOADER_MIDDLEWARES"] = {**made.get("DOWNLOADER_MIDDLEWARES", {}), **middleware}
-    return made
+def inner(by: Callable[..., dict[str, Any]], order: int) -> Callable[..., dict[str, Any]]:
+    """What makes the settings of a project, with a middleware that downloads an inner page."""
+
+    def settings(**more: Any) -> dict[str, Any]:
+        made = by(**more)
+        middleware = {f"{__name__}.InnerMiddleware": order}
+        made["DOWNLOADER_MIDDLEWARES"] = {**made.get("DOWNLOADER_MIDDLEWARES", {}), **middleware}
+        return made
+
+    return settings
 
 
 class RenamingMiddleware:

@@ -1,10 +1,9 @@
 """A small Internet for a crawl in a child: names resolve as configured, public addresses lead here.
 
 The resolvers are the real ones, of Twisted, Scrapy and asyncio; what they ask of the operating
-system is answered from the setting `FAKE_NAMES`, a name and its addresses (or several such lists,
-one for each look-up; the last one again and again). `FAKE_ROUTES` says for an address to which one
-of this machine a connection really goes; the client sees the address that it asked for.
-`FAKE_SILENT` are seconds that a name without addresses takes to fail.
+system is answered from the setting `FAKE_NAMES`, a name and its addresses. `FAKE_ROUTES` says for
+an address to which one of this machine a connection really goes; the client sees the address that
+it asked for. `FAKE_SILENT` are seconds that a name without addresses takes to fail.
 """
 
 from __future__ import annotations
@@ -15,33 +14,27 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from tests.crawl.middlewares import Component
+
 Known = Callable[[str], "list[str] | None"]
 
 
-class FakeNetwork:
+class FakeNetwork(Component):
     """A Scrapy extension. Each look-up of a name counts in the stat `fake/lookups/NAME`."""
 
     def __init__(self, crawler: Any) -> None:
-        self._names = {name: list(said) for name, said in crawler.settings["FAKE_NAMES"].items()}
+        super().__init__(crawler)
+        self._names = crawler.settings.getdict("FAKE_NAMES")
         self._silent = crawler.settings.getfloat("FAKE_SILENT")
-        self._stats = crawler.stats
         _answer_names(self._addresses)
         _lead_connections(crawler.settings.getdict("FAKE_ROUTES"))
 
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> FakeNetwork:
-        """Scrapy's way to make one."""
-        return cls(crawler)
-
     def _addresses(self, name: str) -> list[str] | None:
         """What a name resolves to; `None` if it is not one of this network's."""
-        said = self._names.get(name)
-        if said is None:
-            return None
-        self._stats.inc_value(f"fake/lookups/{name}")
-        if said and isinstance(said[0], list):
-            said = said.pop(0) if len(said) > 1 else said[0]
-        if not said:
+        said: list[str] | None = self._names.get(name)
+        if said is not None:
+            self.crawler.stats.inc_value(f"fake/lookups/{name}")
+        if said == []:
             time.sleep(self._silent)
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return said
@@ -60,12 +53,7 @@ def _answer_names(known: Known) -> None:
         if addresses is None:
             return infos(host, port, *rest, **named)
         kind = (socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
-        return [
-            (socket.AF_INET6, *kind, (address, port or 0, 0, 0))
-            if ":" in address
-            else (socket.AF_INET, *kind, (address, port or 0))
-            for address in addresses
-        ]
+        return [(socket.AF_INET, *kind, (address, port or 0)) for address in addresses]
 
     socket.gethostbyname, socket.getaddrinfo = gethostbyname, getaddrinfo
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
@@ -19,6 +20,11 @@ from twisted.internet.defer import Deferred
 from tests.site import Authority
 
 
+def pages(shop: Authority, count: int) -> list[str]:
+    """The URLs of so many pages of an authority."""
+    return [shop.url(f"/{number}") for number in range(count)]
+
+
 def gaps(*authorities: Authority) -> list[float]:
     """Seconds between the pages asked for, one after another, of all these authorities."""
     times = sorted(hit.received for authority in authorities for hit in authority.page_hits)
@@ -34,7 +40,8 @@ def taken(authorities: Iterable[Authority]) -> float:
 def at_once(*authorities: Authority) -> int:
     """The most pages that were served at the same time, as far as the server can tell."""
     hits = [hit for authority in authorities for hit in authority.page_hits]
-    steps = [(hit.received, 1) for hit in hits] + [(hit.sent or 0.0, -1) for hit in hits]
+    # The end of the last one may not be noted yet.
+    steps = [(hit.received, 1) for hit in hits] + [(hit.sent or math.inf, -1) for hit in hits]
     return max(accumulate(step for _, step in sorted(steps)))
 
 
@@ -74,6 +81,9 @@ SLOTLESS = {
     "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
 }
 """The settings of a project with such a downloader."""
+
+HURRIED = {"CONCURRENT_REQUESTS": 32, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+"""Much more concurrency than a robots.txt with a delay agrees to."""
 
 _SAMPLE = 0.05
 

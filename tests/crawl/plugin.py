@@ -7,11 +7,21 @@ from typing import Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
+from tests.replies import Reply
+
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 OWN = "tests.crawl.plugin.OwnRobotsTxtMiddleware"
 
 RULES = "User-agent: *\nDisallow: /private\n"
 NOTHING = "User-agent: *\nDisallow: /\n"
+OPEN = "User-agent: *\nDisallow:\n"
+LATE = Reply(200, RULES, delay=0.2)
+
+SKIPPING = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
+"""The settings of a project that asks for no page whose site says no to training."""
+
+DEMANDING = {**SKIPPING, "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+"""Nor for one whose site wants to be asked too seldom."""
 
 
 def obey(**settings: Any) -> dict[str, Any]:

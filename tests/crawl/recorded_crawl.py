@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crawl.harness import crawl
-from tests.crawl.plugin import obey
+from tests.crawl.plugin import DEMANDING, obey
 from tests.replies import Empty, Endless, Hang, Reply, Reset, ShortBody, redirect
 from tests.site import Authority, Script, Site
 
@@ -103,9 +103,7 @@ class RecordedCrawl:
                 "REP_WARC": str(self.folder / "robots.warc.gz"),
                 "REP_STORE": f"sqlite://{self.folder}/robots.db",
                 "REP_TIMEOUT": 3,
-                "REP_PREFERENCES": "skip",
-                "REP_PURPOSES": ["train-ai"],
-                "REP_OVER_MAX_CRAWL_DELAY": "forbid",
+                **DEMANDING,
                 "ROBOTSTXT_USER_AGENT": "mybot",
                 "CONCURRENT_REQUESTS": 32,
                 "LOG_LEVEL": "INFO",

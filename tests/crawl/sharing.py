@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,40 +56,31 @@ class OctetsStore(BlockingStore):
         self.entries[key] = data
 
 
+@dataclass
 class SharedStore:
     """A store: the URI that crawls use, and what the tests do with it between crawls."""
 
-    def __init__(self, kind: str, uri: str, make: Callable[[], Store]) -> None:
-        self.kind = kind
-        self.uri = uri
-        self._make = make
-
-    def open(self) -> Store:
-        """Another worker's view of it."""
-        return self._make()
+    kind: str
+    uri: str
+    open: Callable[[], Store]
+    """Another worker's view of it."""
 
     def kept(self, shop: Authority) -> Entry | None:
         """What is kept of an authority; refusals are left out."""
-        store = self.open()
-        try:
+        with closing(self.open()) as store:
             found: Entry | None = told(store.get(key_of(shop)))
-        finally:
-            store.close()
         return found
 
     def keep(self, shop: Authority, entry: Entry) -> None:
         """Keep an entry, instead of the one before."""
-        store = self.open()
-        store.forget(key_of(shop))
-        store.put(key_of(shop), entry)
-        store.flush()
-        store.close()
+        with closing(self.open()) as store:
+            store.forget(key_of(shop))
+            store.put(key_of(shop), entry)
+            store.flush()
 
     def grow_older(self, shop: Authority, seconds: float) -> None:
         """The answer that is kept was fetched that long before."""
-        entry = self.kept(shop)
-        assert entry
-        assert entry.answer
+        entry: Any = self.kept(shop)
         fetched_at = entry.answer.fetched_at - seconds
         self.keep(shop, Entry(replace(entry.answer, fetched_at=fetched_at)))
 

@@ -29,16 +29,12 @@ class RequestsSpider(Spider):
     """
 
     name = "requests"
+    crawler: Any
+    onward: Mapping[str, Iterable[Plan]] = {}
 
-    def __init__(
-        self,
-        plans: Iterable[Plan] = (),
-        onward: Mapping[str, Iterable[Plan]] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, plans: Iterable[Plan] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.plans = list(plans)
-        self.onward = onward or {}
         self.made: list[str] = []
         self.endings: list[Ending] = []
 
@@ -114,8 +110,6 @@ class QueuedSpider(RequestsSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """All the requests at once, to an engine that is paused until it has them."""
-        assert self.crawler.engine is not None
-        assert self.crawler.stats is not None
         self.sent: list[int] = []
         self.crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
         self.crawler.engine.pause()
@@ -129,5 +123,4 @@ class QueuedSpider(RequestsSpider):
 
     def closed(self, reason: str) -> None:
         """The crawl is over."""
-        assert self.crawler.stats is not None
         self.crawler.stats.set_value("sent", self.sent)

@@ -19,15 +19,13 @@ from typing import Any
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_under, gate_with
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import ROOT, gate_with, visit
+from tests.crawl.plugin import NOTHING, RULES, by_hand
 from tests.crawl.spiders import OneByOneSpider
 from tests.records.archives import Read, archives, records
 from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
@@ -46,9 +44,9 @@ ODD_BODIES = [
 ]
 
 
-def archived(folder: Path, **more: Any) -> dict[str, Any]:
+def archived(folder: Path) -> dict[str, Any]:
     """The settings of a crawl that keeps an archive."""
-    return obey(REP_WARC=str(folder / "robots.warc.gz"), ROBOTSTXT_USER_AGENT="mybot", **more)
+    return {"REP_WARC": str(folder / "robots.warc.gz"), "ROBOTSTXT_USER_AGENT": "mybot"}
 
 
 def read(folder: Path) -> list[Read]:
@@ -65,11 +63,10 @@ def of_kind(found: list[Read], kind: str) -> list[Read]:
     return [one for one in found if one.kind == kind]
 
 
-@ensureDeferred
 async def test_a_fetch_is_a_request_and_a_response(site: Site, tmp_path: Path) -> None:
     """They name each other; the head is in the record, with the fields of both sides."""
     shop = site.authority(Reply(200, RULES, {"ETag": '"a"', "X-Odd": "\xe9"}))
-    (await crawl(settings=archived(tmp_path), plans=[shop.url("/a"), shop.url("/b")])).check()
+    await visit([shop.url("/a"), shop.url("/b")], **archived(tmp_path))
     response, request = read(tmp_path)
     assert (response.kind, request.kind) == ("response", "request")
     assert response.uri == request.uri == shop.url("/robots.txt")
@@ -79,15 +76,10 @@ async def test_a_fetch_is_a_request_and_a_response(site: Site, tmp_path: Path) -
     assert response.fields["WARC-IP-Address"] == shop.host
     names = {name for name, _ in request.http}
     assert {"Host", "User-Agent", "Accept-Encoding"} <= names
-    assert abs(time.time() - _time(response.fields["WARC-Date"])) < 60
+    date = datetime.fromisoformat(response.fields["WARC-Date"].replace("Z", "+00:00"))
+    assert abs(time.time() - date.timestamp()) < 60
 
 
-def _time(date: str) -> float:
-    return datetime.fromisoformat(date.replace("Z", "+00:00")).timestamp()
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: str) -> None:
     """Whatever is in them, and however they are framed; an encoded one stays encoded."""
     sent: dict[Authority, bytes] = {}
@@ -100,9 +92,8 @@ async def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: 
     sent[whole] = gzip.compress(b"Disallow: /\n", mtime=0)
     sent[site.authority(Reply(200, b""))] = b""
     sent[site.authority(Reply(404, b"<p>none\x00</p>"))] = b"<p>none\x00</p>"
-    settings = by_hand(REP_WARC=str(tmp_path / "robots.warc.gz"))
     plans = [one.url("/x") for one in sent]
-    (await crawl_under(mode, settings=settings, plans=plans)).check()
+    await visit(plans, by=by_hand, mode=mode, REP_WARC=str(tmp_path / "robots.warc.gz"))
     found = {one.uri: one for one in of_kind(read(tmp_path), "response")}
     for authority, body in sent.items():
         kept = found[authority.url("/robots.txt")]
@@ -115,7 +106,6 @@ async def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: 
         assert fields.get("content-length", str(len(body))) == str(len(kept.body))
 
 
-@ensureDeferred
 async def test_a_body_that_was_cut_says_so(site: Site, tmp_path: Path) -> None:
     """At the limit; and one that is as long as the limit is whole."""
     line = b"Disallow: /abcdef\n"
@@ -124,8 +114,7 @@ async def test_a_body_that_was_cut_says_so(site: Site, tmp_path: Path) -> None:
         site.authority(reply)
         for reply in (Endless(body=line), Reply(200, full + b"x"), Reply(200, full))
     )
-    plans = [one.url("/x") for one in (endless, long, exact)]
-    (await crawl(settings=archived(tmp_path), plans=plans)).check()
+    await visit([one.url("/x") for one in (endless, long, exact)], **archived(tmp_path))
     found = {one.uri: one for one in of_kind(read(tmp_path), "response")}
     for one in (endless, long):
         kept = found[one.url("/robots.txt")]
@@ -136,13 +125,12 @@ async def test_a_body_that_was_cut_says_so(site: Site, tmp_path: Path) -> None:
     assert kept.body == full
 
 
-@ensureDeferred
 async def test_five_hops_are_six_exchanges_in_order(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.2."""
     hops: list[Authority] = [site.authority(RULES)]
     for _ in range(5):
         hops.insert(0, site.authority(redirect(hops[0].url("/robots.txt"), body=b"moved")))
-    (await crawl(settings=archived(tmp_path), plans=[hops[0].url("/x")])).check()
+    await visit([hops[0].url("/x")], **archived(tmp_path))
     found = read(tmp_path)
     responses = of_kind(found, "response")
     assert [one.uri for one in responses] == [one.url("/robots.txt") for one in hops]
@@ -150,15 +138,12 @@ async def test_five_hops_are_six_exchanges_in_order(site: Site, tmp_path: Path) 
     assert len(of_kind(found, "request")) == 6
 
 
-@ensureDeferred
 async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
     """With its cause; a response that came before it is kept too."""
     replies = [Reset(), Hang(), ShortBody(body=RULES), Reply(503, "busy"), redirect("ftp://a/b")]
     replies.append(Reply(304))  # that nothing asked for, so that it repeats nothing
     sites = [*(site.authority(reply) for reply in replies), site.refusing()]
-    settings = archived(tmp_path, REP_TIMEOUT=3)
-    result = await crawl(settings=settings, plans=[one.url("/x") for one in sites])
-    result.check(["is unreachable"])
+    await visit([one.url("/x") for one in sites], **archived(tmp_path), REP_TIMEOUT=3)
     found = read(tmp_path)
     causes = {one.uri: one.said["cause"] for one in of_kind(found, "metadata")}
     uris = [one.url("/robots.txt") for one in sites]
@@ -169,22 +154,14 @@ async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
     assert [statuses[uri] for uri in uris[3:6]] == [503, 302, 304]
 
 
-@ensureDeferred
-async def test_a_304_is_a_revisit(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_304_is_a_revisit(site: Site, tmp_path: Path, clock: Ahead) -> None:
     """It refers to the record before it, and so to the response that has the octets."""
-    clock = take_over(monkeypatch)
     copy = Reply(200, RULES, {"ETag": '"a"'})
     replies = [copy, Reply(304), Reply(304), copy, Reply(404, RULES)]
     shop = site.authority(replies)
-
-    def tick(ended: int) -> None:
-        clock.seconds = ended * 1.1 * 86_400
-
     plans = [shop.url("/x")] * len(replies)
-    result = await crawl(OneByOneSpider, archived(tmp_path), plans=plans, tick=tick)
-    result.check()
+    tick = clock.through([n * 1.1 * DAY for n in range(len(replies))])
+    await visit(plans, OneByOneSpider, tick=tick, **archived(tmp_path))
     assert len(shop.robots_hits) == len(replies)
     first, second, third, again, gone = [one for one in read(tmp_path) if one.kind != "request"]
     assert [one.kind for one in (first, again, gone)] == ["response"] * 3
@@ -205,35 +182,32 @@ class Canned:
         return None
 
 
-@ensureDeferred
 async def test_a_response_of_a_component_says_so(site: Site, tmp_path: Path) -> None:
     """It did not come from the server."""
     shop = site.authority(NOTHING)
-    settings = archived(tmp_path, DOWNLOADER_MIDDLEWARES={Canned: 500})
-    (await crawl(settings=settings, plans=[shop.url("/x")])).check()
+    settings = {**archived(tmp_path), "DOWNLOADER_MIDDLEWARES": {Canned: 500}}
+    await visit([shop.url("/x")], **settings)
     response, _, note = read(tmp_path)
     assert response.body == RULES.encode()
     assert "made or changed by a component" in note.said["note"]
 
 
-@ensureDeferred
 async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
     """What was written before can be read; what is lost is counted."""
     rng = random.Random(7)
     small, last = site.authorities(2, RULES)
     large = [site.authority(Reply(200, rng.randbytes(60_000))) for _ in range(3)]
     plans = [one.url("/x") for one in (small, *large, last)]
+    settings, failed = archived(tmp_path), "Writing the archive failed"
     with no_file_beyond(40_000):
-        result = await crawl(settings=archived(tmp_path, CONCURRENT_REQUESTS=1), plans=plans)
-    result.check(["Writing the archive failed"])
+        result = await visit(plans, **settings, CONCURRENT_REQUESTS=1, expected=[failed])
     assert len(result.downloaded) == 5
-    assert len(result.lines("Writing the archive failed", "ERROR")) == 1
+    assert len(result.lines(failed, "ERROR")) == 1
     kept = {one.uri for one in of_kind(read(tmp_path), "response")}
     assert result.stats["robotstxt/archive/lost"] == 5 - len(kept)
     assert kept <= {small.url("/robots.txt"), last.url("/robots.txt")}
 
 
-@ensureDeferred
 async def test_an_archive_whose_disk_is_gone_makes_no_rules_of_half_a_body(
     site: Site, tmp_path: Path
 ) -> None:
@@ -248,13 +222,10 @@ async def test_an_archive_whose_disk_is_gone_makes_no_rules_of_half_a_body(
                 [archive] = tmp_path.iterdir()
                 os.dup2(full.fileno(), descriptor_of(archive))
 
-    def prepare(crawler: Crawler) -> None:
-        crawler.signals.connect(lose_the_disk, signals.request_reached_downloader, weak=False)
-
     plans = [other.url("/a"), half.url("/private")]
-    settings = archived(tmp_path, CONCURRENT_REQUESTS=1)
-    result = await crawl(settings=settings, prepare=prepare, plans=plans)
-    result.check(["Writing the archive failed"])
+    how = {**archived(tmp_path), "CONCURRENT_REQUESTS": 1}
+    how["on"] = {signals.request_reached_downloader: lose_the_disk}
+    result = await visit(plans, **how, expected=["Writing the archive failed"])
     assert result.downloaded == [other.url("/a")]
 
 
@@ -344,28 +315,22 @@ def test_a_crawl_that_does_not_start_leaves_no_archive(tmp_path: Path, log: str 
     assert list(tmp_path.iterdir()) == []
 
 
-@ensureDeferred
 async def test_each_run_leaves_an_archive(site: Site, tmp_path: Path) -> None:
     """Under one name; that of a crawl without a request says that nothing was fetched."""
-    (await crawl(settings=archived(tmp_path), plans=[])).check()
+    await visit([], **archived(tmp_path))
     assert read(tmp_path) == []
-    plans = [site.authority(RULES).url("/x")]
-    (await crawl(settings=archived(tmp_path), plans=plans)).check()
+    await visit([site.authority(RULES).url("/x")], **archived(tmp_path))
     assert sorted(len(records(one)) for one in archives(tmp_path)) == [1, 3]
 
 
-@ensureDeferred
 async def test_a_folder_that_is_gone_at_the_start_is_one_error(site: Site, tmp_path: Path) -> None:
     """It was there when the crawl was built; the crawl goes on, and what is lost is counted."""
     folder = tmp_path / "archive"
     folder.mkdir()
     shop = site.authority(RULES)
-
-    def prepare(crawler: Crawler) -> None:
-        crawler.signals.connect(lambda: folder.rmdir(), signals.spider_opened, weak=False)
-
-    result = await crawl(settings=archived(folder), prepare=prepare, plans=[shop.url("/a")])
-    result.check(["Writing the archive failed"])
+    on = {signals.spider_opened: lambda: folder.rmdir()}
+    failed = ["Writing the archive failed"]
+    result = await visit([shop.url("/a")], on=on, expected=failed, **archived(folder))
     assert result.downloaded == [shop.url("/a")]
     assert result.stats["robotstxt/archive/lost"] == 2
     assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ import jsonschema
 import msgspec
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
-from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl, gate_with
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey, override
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import gate_with, visit
+from tests.crawl.plugin import NOTHING, RULES, SKIPPING, by_hand, override
+from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Site
@@ -52,12 +53,12 @@ def decisions(log: Path) -> list[dict[str, Any]]:
     return rest
 
 
-def recorded(log: Path, **more: Any) -> dict[str, Any]:
-    """The settings of a crawl that records."""
-    return obey(REP_DECISION_LOG=str(log), ROBOTSTXT_USER_AGENT="mybot", **more)
+async def record(log: Path, plans: Iterable[Any], *how: Any, **named: Any) -> Result:
+    """A crawl that records."""
+    named |= {"REP_DECISION_LOG": str(log), "ROBOTSTXT_USER_AGENT": "mybot"}
+    return await visit(plans, *how, **named)
 
 
-@ensureDeferred
 async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     site: Site, log: Path
 ) -> None:
@@ -65,7 +66,7 @@ async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     open_shop, shop = site.authorities(2, RULES)
     urls = [open_shop.url("/a"), open_shop.url("/b")]
     urls += [shop.url("/private/1"), shop.url("/private/2")]
-    (await crawl(settings=recorded(log), plans=urls)).check()
+    await record(log, urls)
     found = decisions(log)
     (allowed,) = [line["url"] for line in found if line["allowed"]]
     assert allowed in urls[:2]
@@ -82,15 +83,13 @@ async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     assert timedelta() <= datetime.now(timezone.utc) - at < timedelta(minutes=1)
 
 
-@ensureDeferred
 async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> None:
     """As many lines as requests, and each is what the rules say; most find them in memory."""
     text = "User-agent: *\nDisallow: /x\nAllow: /x/y\nDisallow: /*.gif$\n"
     shops = site.authorities(3, text)
     paths = ["/a", "/x", "/x/y/z", "/b.gif", "/b.gif?c", "/%7E"]
     urls = [shop.url(path) for shop in shops for path in paths]
-    settings = recorded(log, REP_DECISIONS="all")
-    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
+    result = await record(log, urls, OneByOneSpider, REP_DECISIONS="all")
     assert result.stats["robotstxt/cache/hit"] == len(urls) - len(shops)
     found = {line["url"]: line for line in decisions(log)}
     assert [*found] == urls
@@ -102,13 +101,12 @@ async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> N
         assert said == (verdict.allowed, verdict.line, verdict.reason)
 
 
-@ensureDeferred
 async def test_a_request_for_unknown_rules_is_recorded_on_request(site: Site, log: Path) -> None:
     """It is allowed by definition (RFC 9309 section 2.2.2), so its line rests on nothing."""
     shop = site.authority(RULES)
     for which, path in (("refused", "/robots.txt"), ("all", "/robots.txt#part")):
-        more = {"REP_DECISIONS": which, "REP_DECISION_LOG_REQUIRED": True}
-        (await crawl(settings=recorded(log, **more), plans=[shop.url(path)])).check()
+        url = shop.url(path)
+        await record(log, [url], REP_DECISIONS=which, REP_DECISION_LOG_REQUIRED=True)
     _, run, line = lines(log)
     assert run["type"] == "run"
     assert (line["allowed"], line["reason"]) == (True, "robots.txt itself")
@@ -118,14 +116,12 @@ async def test_a_request_for_unknown_rules_is_recorded_on_request(site: Site, lo
     assert {line[name] for name in rests_on} == {None}
 
 
-@ensureDeferred
 async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
     """Rules, none, refused, out of reach; and a URL without a host."""
     rules, gone = site.authority(RULES), site.authority(Reply(404))
     denied, down = site.authority(Reply(403)), site.authority(Reply(503))
     urls = [one.url("/a") for one in (rules, gone, denied, down)]
-    settings = recorded(log, REP_ACCESS_DENIED="disallow")
-    (await crawl(settings=settings, plans=urls)).check()
+    await record(log, urls, REP_ACCESS_DENIED="disallow")
     found = {line["url"]: line for line in decisions(log)}
     outcomes = [found[url]["outcome"] for url in urls]
     assert outcomes == ["rules", "unavailable", "denied", "unreachable"]
@@ -136,15 +132,13 @@ async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
     assert [found[url]["digest"] is None for url in urls] == [False, True, True, True]
 
 
-@ensureDeferred
 async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) -> None:
     """Each of them, and requests that do not obey."""
     shop = site.authority(NOTHING)
     entry = override(shop.url("/"), "allow", paths=["/a"])
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [shop.url("/a/1"), shop.url("/a/2"), shop.url("/b")]
-    settings = recorded(log, REP_OVERRIDES=[entry])
-    (await crawl(settings=settings, plans=[*urls, free])).check()
+    await record(log, [*urls, free], REP_OVERRIDES=[entry])
     found = {line["url"]: line for line in decisions(log)}
     for url in urls[:2]:
         assert found[url]["allowed"]
@@ -156,39 +150,34 @@ async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) 
     assert (bypassed["reason"], bypassed["override"]) == ("dont_obey_robotstxt", "without a name")
 
 
-@ensureDeferred
 async def test_preferences_are_recorded(site: Site, log: Path) -> None:
     """What the site says of a page that was requested, and what refused one."""
     shop = site.authority("User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n")
-    (await crawl(settings=recorded(log), plans=[shop.url("/a")])).check()
+    await record(log, [shop.url("/a")])
     [line] = decisions(log)
     assert line["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
     log.unlink()  # noqa: ASYNC240
-    skip = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    (await crawl(settings=recorded(log, **skip), plans=[shop.url("/a")])).check()
+    await record(log, [shop.url("/a")], **SKIPPING)
     [line] = decisions(log)
     assert (line["allowed"], line["preferences"]) == (False, {"train-ai": "disallowed"})
 
 
-@ensureDeferred
 async def test_the_delay_that_a_site_asks_for_is_recorded(site: Site, log: Path) -> None:
     """As the group of the agent says; nothing for other agents, and for refusals."""
     text = "User-agent: mybot\nCrawl-delay: 0.25\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 9\n"
     shop, plain = site.authority(text), site.authority(RULES)
     other = {"url": plain.url("/a"), "meta": {"robotstxt_user_agent": "other"}}
     urls = [shop.url("/a"), shop.url("/x"), other]
-    (await crawl(settings=recorded(log, REP_DECISIONS="all"), plans=urls)).check()
+    await record(log, urls, REP_DECISIONS="all")
     found = {line["url"]: line["delay"] for line in decisions(log)}
     assert found == {shop.url("/a"): 0.25, shop.url("/x"): None, plain.url("/a"): None}
 
 
-@ensureDeferred
 async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) -> None:
     """Profile, policy, limits, agent, versions; two runs share a file, and differ in their name."""
     shop = site.authority(RULES)
-    settings = recorded(log, REP_PROFILE="google", REP_MAX_TTL=3_600)
     for _ in range(2):
-        (await crawl(settings=settings, plans=[shop.url("/private")])).check()
+        await record(log, [shop.url("/private")], REP_PROFILE="google", REP_MAX_TTL=3_600)
     first, _, second, _ = lines(log)
     chosen = first["settings"]
     assert (first["type"], chosen["profile"], first["agent"]) == ("run", "google", ["mybot"])
@@ -198,7 +187,6 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     assert first["crawl"] != second["crawl"]
 
 
-@ensureDeferred
 async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
     """A fragment or a password is never recorded, a query on request."""
     shop = site.authority(RULES)
@@ -207,7 +195,7 @@ async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
     shown = {"full": rf"{page}\?token=s3cret", "path": page, "hash": r"sha256:[0-9a-f]{64}"}
     for mode, pattern in shown.items():
         log = tmp_path / mode
-        (await crawl(settings=recorded(log, REP_LOG_URLS=mode), plans=[url])).check()
+        await record(log, [url], REP_LOG_URLS=mode)
         [line] = decisions(log)
         assert re.fullmatch(pattern, line["url"])
         written = log.read_text()
@@ -217,7 +205,6 @@ async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
 @pytest.mark.parametrize(("which", "required"), [("all", False), ("all", True), ("refused", True)])
-@ensureDeferred
 async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     site: Site, which: str, required: bool
 ) -> None:
@@ -228,9 +215,10 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     shop = site.authority(RULES)
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [*(shop.url(f"/{number}") for number in range(5)), free]
-    settings = recorded(FULL, REP_DECISIONS=which, REP_DECISION_LOG_REQUIRED=required)
-    result = (await crawl(settings=settings, plans=urls)).check(["Writing the decision log failed"])
-    (error,) = result.lines("Writing the decision log failed", "ERROR")
+    settings = {"REP_DECISIONS": which, "REP_DECISION_LOG_REQUIRED": required}
+    failed = "Writing the decision log failed"
+    result = await record(FULL, urls, **settings, expected=[failed])
+    (error,) = result.lines(failed, "ERROR")
     assert "No space left" in error
     if not required:
         assert len(result.downloaded) == 6
@@ -242,7 +230,6 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     assert not [name for name in others if f"robotstxt/{name}" in result.stats]
 
 
-@ensureDeferred
 async def test_a_required_log_is_written_before_the_request(site: Site, log: Path) -> None:
     """When a page is served, its line is there."""
     seen: list[bool] = []
@@ -253,14 +240,13 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
 
     shop = site.authority(RULES, pages=page)
     urls = [shop.url(f"/page{number}") for number in range(10)]
-    settings = recorded(log, REP_DECISIONS="all", REP_DECISION_LOG_REQUIRED=True)
-    result = (await crawl(settings=settings, plans=urls)).check()
+    result = await record(log, urls, REP_DECISIONS="all", REP_DECISION_LOG_REQUIRED=True)
     assert len(result.downloaded) == 10
     assert seen == [True] * 10
 
 
 @pytest.mark.parametrize(
-    ("setting", "path", "missing", "said"),
+    ("setting", "path", "module", "said"),
     [
         ("REP_DECISION_LOG", "none/log", "", "cannot be opened: no file can be made"),
         ("REP_DECISION_LOG", "log", "msgspec", r"needs msgspec: pip install 'scrapy_rep\[evid"),
@@ -270,50 +256,34 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
     ],
 )
 def test_what_cannot_be_written_ends_the_crawl(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    setting: str,
-    path: str,
-    missing: str,
-    said: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, path: str, module: str, said: str
 ) -> None:
     """The log or the archive: at its start, in one line, which says what to install."""
-    if missing:
+    if module:  # it is missing
         monkeypatch.delitem(sys.modules, "scrapy_rep.records.recorder")
-        monkeypatch.setitem(sys.modules, missing, None)
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=f"^{setting} = [^\n]*{said}[^\n]*$"):
         gate_with(**{setting: str(tmp_path / path)})
     assert list(tmp_path.iterdir()) == []
 
 
-@ensureDeferred
-async def test_each_state_of_a_site_is_recorded(
-    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_state_of_a_site_is_recorded(site: Site, log: Path, clock: Ahead) -> None:
     """Rules, the same in the last tenth of their life, the last good copy, too old a copy."""
-    clock = take_over(monkeypatch)
     shop = site.authority([RULES, Reply(503)])
-    times = [0, 0.95, 2.0, 5.0]
-
-    def tick(ended: int) -> None:
-        clock.seconds = times[min(ended, len(times) - 1)] * 86_400
-
-    settings = recorded(log, REP_STALE_IF_UNREACHABLE=3 * 86_400)
-    plans = [shop.url("/private")] * len(times)
-    result = await crawl(OneByOneSpider, settings, plans=plans, tick=tick)
-    result.check(["is unreachable"])
+    tick = clock.through([0, 0.95 * DAY, 2 * DAY, 5 * DAY])
+    plans = [shop.url("/private")] * 4
+    await record(log, plans, OneByOneSpider, tick=tick, REP_STALE_IF_UNREACHABLE=3 * DAY)
     found = decisions(log)
     assert [line["outcome"] for line in found] == ["rules", "rules", "stale", "unreachable"]
     digest = f"sha256:{hashlib.sha256(RULES.encode()).hexdigest()}"
     assert [line["digest"] for line in found] == [digest] * 3 + [None]
     assert [line["status"] for line in found] == [200] * 3 + [None]
     assert [line["cause"] for line in found] == [None, None, "status 503", "status 503"]
-    assert found[1]["age"] == pytest.approx(0.95 * 86_400, abs=60)
+    assert found[1]["age"] == pytest.approx(0.95 * DAY, abs=60)
 
 
-@ensureDeferred
 async def test_a_fault_before_the_last_step_is_recorded_once(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without ``RepLastStep``, where the middleware takes the turn itself."""
 
@@ -321,9 +291,8 @@ async def test_a_fault_before_the_last_step_is_recorded_once(
         raise ArithmeticError("injected")
 
     monkeypatch.setattr("scrapy_rep.waiting.turns.Turns.arrive", fail)
-    shop, log = site.authority(RULES), tmp_path / "decisions.jsonl"
-    result = await crawl(settings=by_hand(REP_DECISION_LOG=str(log)), plans=[shop.url("/a")])
-    result.check(["The check of a request failed", "RepLastStep"])
+    shop, failed = site.authority(RULES), ["The check of a request failed", "RepLastStep"]
+    result = await record(log, [shop.url("/a")], by=by_hand, expected=failed)
     assert result.unreachable == [shop.url("/a")]
     assert [line["allowed"] for line in decisions(log)].count(False) == 1
     assert shop.page_hits == []

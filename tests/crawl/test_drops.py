@@ -5,18 +5,19 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.closing import ItemSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.harness import crawl, visit
+from tests.crawl.pacing import pages
+from tests.crawl.plugin import DEMANDING, NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
@@ -32,11 +33,9 @@ User-agent: mybot
 Allow: /
 Disallow: /private  # why not
 """
-BUILT_IN = {"ROBOTSTXT_OBEY": True}
 USE = "User-agent: *\nContent-Usage: train-ai=n\n"
 
 
-@ensureDeferred
 async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority.
 
@@ -45,7 +44,7 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     shop = site.authority(GROUPS)
     url, other = shop.url("/private/page"), shop.url("/private/2")
     plans = [url, other, shop.url("/star")]
-    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=plans)).check()
+    result = await visit(plans, ROBOTSTXT_USER_AGENT="mybot")
     assert result.forbidden == [url, other]
     problem = result.problem(url)
     error = problem.exception
@@ -71,14 +70,12 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
 def keeps_no_rules(result: Result, urls: Iterable[str]) -> None:
     """A spider may keep each failure: REP_MEMORY_LIMIT bounds the rules all the same."""
     for url in urls:
-        problem = result.problem(url)
-        assert problem.exception is not None
-        frames = [frame for frame, _ in traceback.walk_tb(problem.exception.__traceback__)]
+        error: Any = result.problem(url).exception
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
         kept = {type(value).__name__ for frame in frames for value in frame.f_locals.values()}
         assert not kept & {"CachedRules", "RobotsTxt", "Gate"}, kept
 
 
-@ensureDeferred
 async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> None:
     """The errback gets RobotsUnreachable with the cause and the time of the next attempt."""
     dark = site.authority(Reply(503, RULES, {"Retry-After": "120"}))
@@ -86,31 +83,25 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     now = time.time()
     urls = [dark.url("/a"), silent.url("/a")]
     result = await visit(urls, REP_TIMEOUT=1)
-    errors = []
-    for url in urls:
-        problem = result.problem(url)
-        assert isinstance(problem.exception, RobotsUnreachable)
-        assert isinstance(problem.exception, IgnoreRequest)
-        errors.append(problem.exception)
+    errors: list[Any] = [result.problem(url).exception for url in urls]
+    for error in errors:
+        assert isinstance(error, RobotsUnreachable)
+        assert isinstance(error, IgnoreRequest)
     keeps_no_rules(result, urls)
     assert [str(error.authority) for error in errors] == [dark.url(""), silent.url("")]
     assert [error.verdict.allowed for error in errors] == [False, False]
     assert errors[0].cause != errors[1].cause
     for error, seconds in zip(errors, (120, 60), strict=True):
-        assert error.retry_at is not None
         assert now + seconds - 1 <= error.retry_at <= time.time() + seconds + 1
     assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     """Whatever the failure: one warning per authority, no traceback, however many requests."""
     robots = [Reply(503), Reply(429), Reset(), Hang()]
     dark = [*(site.authority(answer) for answer in robots), site.refusing()]
     urls = [authority.url(f"/{number}") for authority in dark for number in range(5)]
-    settings = obey(REP_TIMEOUT=1)
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
+    result = await visit(urls, mode=mode, REP_TIMEOUT=1)
     assert result.unreachable == urls
     for authority in dark:
         name = authority.url("")
@@ -121,7 +112,6 @@ async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     assert last.text == "No request was allowed: 25 with robots.txt unreachable"
 
 
-@ensureDeferred
 async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
     """Neither a rule nor an agent name writes a control character or a new line into the log."""
     robots = b"User-agent: *\nDisallow: /\x1b[31m\x07*\x85x\xe2\x80\xa8\n"
@@ -134,21 +124,13 @@ async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
             assert line.text.isprintable(), line
 
 
-@ensureDeferred
 async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     """Scrapy's names for what Scrapy counts, and the family goes on; no name of a host."""
     shop, closed, dark = site.authority(RULES), site.authority(NOTHING), site.authority(Reply(503))
     moved, none = site.authority(Reply(301, "", {"Location": "/r"}), {"/r": RULES}), site.refusing()
-    plans = [
-        *[shop.url(f"/{n}") for n in range(3)],
-        shop.url("/private"),
-        closed.url("/"),
-        dark.url("/"),
-        moved.url("/private"),
-        none.url("/"),
-        {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
-    ]
-    result = await visit(plans)
+    by = {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}}
+    refused = [shop.url("/private"), closed.url("/"), moved.url("/private")]
+    result = await visit([*pages(shop, 3), *refused, dark.url("/"), none.url("/"), by])
     stats = {k.removeprefix("robotstxt/"): v for k, v in result.stats.items() if "robotstxt/" in k}
     looked_up = stats.pop("cache/hit", 0) + stats.pop("cache/miss")
     expected = {
@@ -169,14 +151,14 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     assert not any(host in key for key in result.stats for host in hosts)
 
 
-async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tuple[object, ...]:
+async def gathered(site: Site, files: Path, by: Callable[..., Any]) -> tuple[object, ...]:
     """What a FilesPipeline brings, and says, of two files of which one is forbidden."""
     shop = site.authority(RULES, {"/file": "a file", "/page": "a page"})
     wanted = [shop.url("/file"), shop.url("/private/file")]
     pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
-    settings = {**settings, "ITEM_PIPELINES": pipelines, "FILES_STORE": str(files)}
-    result = await crawl(ItemSpider, settings, plans=[shop.url("/page")], files=wanted)
-    result.check(expected=["FileException"])
+    how: dict[str, Any] = {"by": by, "files": wanted, "expected": ["FileException"]}
+    how |= {"ITEM_PIPELINES": pipelines, "FILES_STORE": str(files)}
+    result = await visit([shop.url("/page")], ItemSpider, **how)
     assert [hit.path for hit in shop.page_hits] == ["/page", "/file"]
     assert result.stats["robotstxt/forbidden"] == 1
     item = result.crawler.spider.item
@@ -184,14 +166,13 @@ async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tupl
     return [file["url"] == wanted[0] for file in item["files"]], said
 
 
-@ensureDeferred
 async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
     site: Site, tmp_path: Path
 ) -> None:
     """The forbidden file is left out, and the pipeline logs what it logs of Scrapy's refusal."""
-    ours = await gathered(site, tmp_path / "ours", obey())
+    ours = await gathered(site, tmp_path / "ours", obey)
     assert ours[0] == [True]
-    assert ours == await gathered(site, tmp_path / "theirs", BUILT_IN)
+    assert ours == await gathered(site, tmp_path / "theirs", partial(dict, ROBOTSTXT_OBEY=True))
 
 
 @pytest.fixture
@@ -225,6 +206,11 @@ def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(site: Site, pro
 # --- what is blamed
 
 
+def warned(result: Result) -> list[str]:
+    """What was said at the end."""
+    return result.lines("No request was allowed", "WARNING")
+
+
 BLAMED: list[tuple[Any, str]] = [
     (NOTHING, "robots.txt: Disallow: /, line 2, group *"),
     (Reply(403), "robots.txt: access denied (403)"),
@@ -234,17 +220,10 @@ BLAMED: list[tuple[Any, str]] = [
 ]
 
 
-@ensureDeferred
 async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
     """The exception, its copy, the log and `explain` agree."""
     urls = [site.authority(rules).url("/x") for rules, _ in BLAMED]
-    settings = obey(
-        REP_ACCESS_DENIED="disallow",
-        REP_OVER_MAX_CRAWL_DELAY="forbid",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["train-ai"],
-    )
-    result = (await crawl(settings=settings, plans=urls)).check()
+    result = await visit(urls, **DEMANDING, REP_ACCESS_DENIED="disallow")
     assert result.forbidden == urls
     for url, (_, begins) in zip(urls, BLAMED, strict=True):
         problem = result.problem(url)
@@ -259,8 +238,6 @@ async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
     assert warned(result) == [f"No request was allowed: {len(urls)} forbidden"]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: str) -> None:
     """It is dead, for http and for https through a tunnel, or it is silent.
 
@@ -280,7 +257,7 @@ async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: s
         there = proxy.authority(f"http://shop{len(causes)}.example", answer)
         causes.append((there.url("/x"), proxy.url, cause))
     plans = [{"url": url, "meta": {"proxy": way}} for url, way, _ in causes]
-    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=1), plans=plans)).check()
+    result = await visit(plans, mode=mode, REP_TIMEOUT=1)
     assert result.unreachable == [url for url, _, _ in causes]
     for url, _, cause in causes:
         problem = result.problem(url)
@@ -294,32 +271,25 @@ async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: s
 # --- a crawl to which nothing was allowed
 
 
-def warned(result: Result) -> list[str]:
-    """What was said at the end."""
-    return result.lines("No request was allowed", "WARNING")
-
-
-@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-@ensureDeferred
-async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, settings: Any) -> None:
+@pytest.mark.parametrize("by", [obey, by_hand], ids=["add-on", "by hand"])
+async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, by: Any) -> None:
     """The requests are counted by what they ended in.
 
     Nothing is said of an empty crawl, and where one request passed.
     """
     shop, dark, gone = site.authority(NOTHING), site.authority(Reply(503)), site.refusing()
     urls = [*(shop.url(f"/{n}") for n in range(3)), dark.url("/a"), gone.url("/a")]
-    result = (await crawl(settings=settings(), plans=urls)).check()
+    result = await visit(urls, by=by)
     assert warned(result) == ["No request was allowed: 3 forbidden, 2 with robots.txt unreachable"]
     free = site.authority()
     bypassing = {"url": shop.url("/private"), "meta": {"dont_obey_robotstxt": True}}
     passing = [[*urls[:2], plan] for plan in (free.url("/a"), bypassing, free.url("/robots.txt"))]
     for plans in ([], *passing):
-        result = (await crawl(settings=settings(), plans=plans)).check()
+        result = await visit(plans, by=by)
         assert len(result.forbidden) == len(plans[:2])
         assert warned(result) == []
 
 
-@ensureDeferred
 async def test_a_crawl_that_is_stopped_was_not_refused(site: Site) -> None:
     """One was forbidden; of those that waited when the crawl was stopped nothing is known."""
     shop, slow = site.authority(NOTHING), site.authority(Hang())

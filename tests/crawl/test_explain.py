@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from pytest_twisted import ensureDeferred
-
 from scrapy_rep import Verdict
-from tests.crawl.closing import ClosingSpider
+from tests.crawl.closing import AskingSpider, ClosingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
@@ -25,29 +23,6 @@ Allow: /for-others
 """
 
 
-class AskingSpider(ClosingSpider):
-    """Asks about `questions` (URL, agent) before its requests, and keeps the answers."""
-
-    questions: list[tuple[str, Any]]
-
-    async def start(self) -> AsyncIterator[Any]:
-        """First the questions."""
-        self.answers: list[Any] = []
-        self.infos = [self.gate.cache_info()]
-        for url, agent in self.questions:
-            self.answers.append(await self.answer(url, agent))
-        self.infos.append(self.gate.cache_info())
-        async for request in super().start():
-            yield request
-
-    async def answer(self, url: str, agent: Any) -> Any:
-        """The verdict, or why there is none."""
-        try:
-            return await self.gate.explain(url, agent)
-        except ValueError as error:
-            return error
-
-
 async def ask(
     questions: list[tuple[str, Any]], plans: Iterable[Any] = (), **settings: Any
 ) -> tuple[Result, list[Any]]:
@@ -57,7 +32,6 @@ async def ask(
     return result, result.crawler.spider.answers
 
 
-@ensureDeferred
 async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
     """Rule, line and group, for the crawler's own token or another one.
 
@@ -88,7 +62,6 @@ async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
     assert after["bytes"] > len(GROUPS)
 
 
-@ensureDeferred
 async def test_explain_says_what_follows_without_rules(site: Site) -> None:
     """No rules to be had: all or nothing, and why; robots.txt itself is allowed."""
     shops = [site.authority(robots) for robots in (Reply(404), Reply(503), Hang())]
@@ -105,7 +78,6 @@ BROKEN = [
 ]
 
 
-@ensureDeferred
 async def test_what_cannot_be_explained_is_an_error_and_needs_no_fetch(site: Site) -> None:
     """A URL without an authority, an agent without a name. Other schemes have no robots.txt."""
     other = [(url, None) for url in ("data:,x", "file:///x", "ftp://host.example/x")]
@@ -116,7 +88,6 @@ async def test_what_cannot_be_explained_is_an_error_and_needs_no_fetch(site: Sit
     assert "robotstxt/request_count" not in result.stats
 
 
-@ensureDeferred
 async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     """Scrapy changes how some URLs are written, before a request is made."""
     shop = site.authority("User-agent: *\nDisallow: /private\nDisallow: /*bad$\nDisallow: /*?$\n")
@@ -127,7 +98,6 @@ async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     assert [one.allowed for one in told] == [kind == "downloaded" for kind in result.kinds]
 
 
-@ensureDeferred
 async def test_cache_info_counts_what_is_under_way(site: Site) -> None:
     """While requests wait, and when they do no more."""
     slow = site.authority(Hang())

@@ -114,14 +114,8 @@ def test_crawls_that_fail_to_start_leave_nothing_behind(
     """Twenty of them in one process: with a store, a decision log and an archive."""
     shop = site.authority(NOTHING)
     log, archive = tmp_path / "log.jsonl", tmp_path / "a.warc.gz"
-    records = {"REP_DECISION_LOG": str(log), "REP_WARC": str(archive)}
-    settings = obey(
-        REP_STORE=store_uri,
-        **records,
-        PLANS=[shop.url("/x")],
-        LOG_ENABLED=False,
-        **MODES["asyncio"],
-    )
+    records = {"REP_DECISION_LOG": str(log), "REP_WARC": str(archive), "REP_STORE": store_uri}
+    settings = obey(PLANS=[shop.url("/x")], LOG_ENABLED=False, **records, **MODES["asyncio"])
     code = "from tests.crawl.test_failed_starts import main; main()"
     done = run_python("-c", code, json.dumps(settings), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import signals
-from scrapy.crawler import Crawler
 from twisted.internet.defer import CancelledError
 
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.faults import FaultError, crawled, modules, some, struck
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
+from tests.crawl.test_flights import Versions
 from tests.replies import Hang, Reply, redirect
 from tests.rows import first
-from tests.site import Authority, Hit, Site
+from tests.site import Authority, Site
 
 LEFT_OUT = ("scrapy_rep.stores.redis", "scrapy_rep.scheduler")
 """What the modules begin with that have no points.
@@ -57,13 +56,12 @@ class VillageSpider(RequestsSpider):
 
     clock: Ahead
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> VillageSpider:
-        """The spider."""
+    async def start(self) -> AsyncIterator[Any]:
+        """First the listener."""
         if hasattr(signals, "robots_parsed"):  # since Scrapy 2.15
-            crawler.signals.connect(listener, signal=signals.robots_parsed)
-        spider: VillageSpider = super().from_crawler(crawler, *args, **kwargs)
-        return spider
+            self.crawler.signals.connect(listener, signal=signals.robots_parsed)
+        async for request in super().start():
+            yield request
 
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         super()._note(meta, **facts)
@@ -73,12 +71,6 @@ class VillageSpider(RequestsSpider):
 
 def listener(robotparser: Any) -> None:
     """Wants to know what comes into force."""
-
-
-def versioned(hit: Hit) -> Reply:
-    """Rules with a validator, which is known again."""
-    known = hit.header("If-None-Match") is not None
-    return Reply(304) if known else Reply(200, RULES, {"ETag": '"1"'})
 
 
 class Village:
@@ -100,7 +92,7 @@ class Village:
             (site.authority(Reply(200, RULES, gzip=True)), ruled),
             (site.authority(Reply(200, gzip.compress(RULES.encode()))), ruled),
             (site.authority(Reply(200, RULES + "# long\n" * 80_000)), ruled),
-            (site.authority(versioned), ruled),
+            (site.authority(Versions()), ruled),
             (site.authority(Reply(404)), free),
             (site.authority(redirect("/robots.txt")), free),
             (site.authority([Reply(503), RULES]), ruled),
@@ -148,7 +140,6 @@ class Village:
 
 
 @pytest.mark.parametrize("lasting", first(1, [True, False]), ids=["each time", "once"])
-@ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang(
     village: Village, lasting: bool
 ) -> None:
@@ -161,7 +152,6 @@ async def test_a_fault_anywhere_is_no_permission_and_no_hang(
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
 @pytest.mark.parametrize("lasting", [True, False], ids=["each time", "once"])
-@ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang_at_length(
     village: Village, lasting: bool, error: type[BaseException], part: int
 ) -> None:
@@ -175,7 +165,6 @@ async def test_a_fault_anywhere_is_no_permission_and_no_hang_at_length(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
-@ensureDeferred
 async def test_what_a_fetch_brought_and_was_not_kept_is_not_fetched_for_ever(
     village: Village, error: type[BaseException]
 ) -> None:

@@ -1,21 +1,36 @@
-"""How often an authority is asked for its robots.txt: once, at expiry, and as the back-off says."""
+"""How often an authority is asked for its robots.txt: once, at expiry, and as the back-off says.
+
+How long an answer is used, and how it is asked for again (RFC 9309 2.4, RFC 9111, 9110).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+import gc
+import random
+import time
+import tracemalloc
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from email.utils import formatdate
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
+from scrapy import signals
+from scrapy.http import Response
 
-from tests.crawl.clock import Ahead
-from tests.crawl.harness import MODES, crawl, crawl_in_child
-from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.spiders import OneByOneSpider as OneByOneSpider
-from tests.crawl.spiders import TickingSpider
-from tests.replies import Reply, Reset
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import MODES, crawl_in_child, visit
+from tests.crawl.plugin import LATE, NOTHING, RULES, obey
+from tests.crawl.result import Result
+from tests.crawl.sharing import shared_store_of
+from tests.crawl.spiders import OneByOneSpider, TickingSpider
+from tests.replies import Reply, Reset, redirect
 from tests.rows import first
-from tests.site import Authority, Site
+from tests.site import Authority, Hit, Site
+from tests.timed import waits
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -36,13 +51,12 @@ def test_a_hundred_requests_at_once_get_one_answer(site: Site, mode: str, per_do
 
 
 @pytest.mark.parametrize("total", first(1, [1, 2, 16]))
-@ensureDeferred
 async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
     """Ten requests to each of ten authorities pass, however few may be active at once."""
     shops = site.authorities(10, Reply(200, RULES, delay=0.05))
     paths = [f"{place}{number}" for number in range(5) for place in ("/open", "/private")]
     urls = [shop.url(path) for path in paths for shop in shops]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=total), plans=urls)).check()
+    result = await visit(urls, CONCURRENT_REQUESTS=total)
     assert len(result.downloaded) == len(result.forbidden) == 50
     assert [len(shop.robots_hits) for shop in shops] == [1] * 10
 
@@ -50,18 +64,7 @@ async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
 # --- at expiry, and after a failure
 
 
-def asked(shops: Iterable[Authority]) -> Counter[int]:
-    """How many authorities were asked how often; no two fetches of one overlap."""
-    for shop in shops:
-        hits = shop.robots_hits
-        for hit, following in zip(hits, hits[1:]):  # noqa: B905, RUF007
-            assert hit.finished is not None
-            assert hit.finished <= following.received
-    return Counter(len(shop.robots_hits) for shop in shops)
-
-
 @pytest.mark.parametrize("requests", first(1, [100, 10_000]))
-@ensureDeferred
 async def test_dead_hosts_are_left_alone_for_a_minute(
     site: Site, clock: Ahead, requests: int
 ) -> None:
@@ -71,9 +74,298 @@ async def test_dead_hosts_are_left_alone_for_a_minute(
     def tick(ended: int) -> None:
         clock.seconds = 59.0 * ended / requests
 
-    settings = obey(CONCURRENT_REQUESTS=200, REP_RETRY_DELAYS=[0.05, 0.1])
+    settings = {"CONCURRENT_REQUESTS": 200, "REP_RETRY_DELAYS": [0.05, 0.1]}
     plans = [dead[n % 10].url(f"/{n}") for n in range(requests)]
-    result = (await crawl(TickingSpider, settings, plans=plans, tick=tick)).check()
-    assert asked(dead) == {3: 10}
+    result = await visit(plans, TickingSpider, tick=tick, **settings)
+    for shop in dead:
+        assert len(shop.robots_hits) == 3
+        for hit, following in pairwise(shop.robots_hits):  # none before the end of another
+            assert hit.finished is not None
+            assert hit.finished <= following.received
     assert len(result.unreachable) == requests
     assert [hit for shop in dead for hit in shop.page_hits] == []
+
+
+# --- how long it is used (RFC 9309 2.4, RFC 9111)
+
+
+async def visit_at(clock: Ahead, times: list[float], *urls: str, **settings: Any) -> Result:
+    """One request for each URL after another, at each of the times."""
+    tick = clock.through([moment for moment in times for _ in urls])
+    return await visit([*urls] * len(times), OneByOneSpider, tick=tick, **settings)
+
+
+async def fetches_after(
+    clock: Ahead, moments: Mapping[Authority, Sequence[float]]
+) -> dict[Authority, list[int]]:
+    """How many fetches each site has seen after a request at each of its moments: one crawl."""
+    visits = sorted(
+        ((at, shop) for shop, times in moments.items() for at in times), key=itemgetter(0)
+    )
+    found: dict[Authority, list[int]] = {shop: [] for shop in moments}
+    onward = clock.through([moment for moment, _ in visits])
+
+    def tick(ended: int) -> None:
+        shop = visits[ended - 1][1]
+        found[shop].append(len(shop.robots_hits))
+        onward(ended)
+
+    plans = [shop.url("/open") for _, shop in visits]
+    await visit(plans, OneByOneSpider, tick=tick)
+    return found
+
+
+def said(**headers: str) -> Reply:
+    """Rules, and how long they last."""
+    return Reply(200, RULES, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def date(clock: Ahead, seconds: float) -> str:
+    """An HTTP date so many seconds from now."""
+    return formatdate(clock.time() + seconds, usegmt=True)
+
+
+LIVES: list[tuple[dict[str, str], float]] = [
+    ({}, DAY),
+    ({"Cache_Control": "max-age=600"}, 600),  # a 404
+    ({"Cache_Control": "max-age=600"}, 600),
+    ({"Cache_Control": "max-age=600", "Age": "300"}, 300),
+    ({"Cache_Control": "max-age=10"}, 60),
+    ({"Cache_Control": "no-store"}, 60),
+    ({"Cache_Control": "no-cache, max-age=86400"}, 60),
+    ({"Cache_Control": "max-age=31536000"}, DAY),
+    ({"Expires": "0"}, 60),
+    ({"Cache_Control": "max-age=600", "Expires": "0"}, 600),
+]
+
+
+async def test_an_answer_lives_as_long_as_it_says(site: Site, clock: Ahead) -> None:
+    """Within a minute and a day: no fetch before, one after (RFC 9309 section 2.4).
+
+    So does an answer that says there are no rules.
+    """
+    shops = [site.authority(said(**headers)) for headers, _ in LIVES]
+    shops[1].robots = Reply(404, "", {"Cache-Control": "max-age=600"})
+    # RFC 9111 section 5.3: counted from the Date of the response
+    dated = said(Date=date(clock, -100), Expires=date(clock, 500))
+    rows = [*zip(shops, LIVES, strict=True), (site.authority(dated), ("a date", 600))]
+    times = {shop: (0, 0.89 * life if life > 60 else 59, life + 1) for shop, (_, life) in rows}
+    found = await fetches_after(clock, times)
+    for shop, row in rows:
+        assert found[shop] == [1, 1, 2], row
+
+
+# --- conditional requests
+
+
+class Versions:
+    """A robots.txt with validators; it answers 304 to who knows its version."""
+
+    def __init__(
+        self, body: str = RULES, etag: str | None = '"1"', modified: str | None = None
+    ) -> None:
+        self.body, self.etag, self.modified = body, etag, modified
+
+    def __call__(self, hit: Hit) -> Reply:
+        """The answer."""
+        headers = [("ETag", self.etag), ("Last-Modified", self.modified)]
+        told = [(name, value) for name, value in headers if value is not None]
+        known = hit.header("If-None-Match"), hit.header("If-Modified-Since")
+        if known == (self.etag, self.modified):
+            return Reply(304, "", told)
+        return Reply(200, self.body, told)
+
+
+MODIFIED = "Fri, 06 Nov 2026 10:00:00 GMT"
+
+
+async def test_a_304_renews_what_is_known_without_parsing_it_again(
+    site: Site, clock: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RFC 9110 section 13.1: the validators go back as they came; the rules stand."""
+    parsed = []
+    parse = RobotsTxt.parse
+    monkeypatch.setattr(
+        RobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
+    )
+    kinds = [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
+    shops = {site.authority(Versions(RULES, *validators)): validators for validators in kinds}
+    times = [0, DAY + 1, DAY + 2, 1.8 * DAY, 2 * DAY + 5]
+    result = await visit_at(clock, times, *(shop.url("/private") for shop in shops))
+    assert len(result.forbidden) == len(times) * len(shops)
+    for shop, validators in shops.items():
+        hits = shop.robots_hits
+        sent = [(hit.header("If-None-Match"), hit.header("If-Modified-Since")) for hit in hits]
+        assert sent == [(None, None), validators, validators]
+    assert len(parsed) == len(shops)
+    assert result.stats["robotstxt/cache/revalidated"] == 2 * len(shops)
+
+
+async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
+    """The server does not know the validator any more: 200 and new rules."""
+    versions = Versions()
+    shop = site.authority(versions)
+
+    def tick(ended: int) -> None:
+        versions.body, versions.etag = NOTHING, '"2"'
+        clock.seconds = 1.1 * DAY
+
+    plans = [shop.url("/open")] * 2
+    result = await visit(plans, OneByOneSpider, tick=tick)
+    assert result.kinds == ["downloaded", "forbidden"]
+
+
+async def test_validators_go_only_to_the_uri_they_speak_of(site: Site, clock: Ahead) -> None:
+    """The ETag is of the redirect's target; neither the first hop nor another target gets it."""
+    target, old, new = (site.authority(pages={"/rules": Versions()}) for _ in range(3))
+    shop = site.authority(redirect(target.url("/rules")))
+    moved = site.authority([redirect(old.url("/rules")), redirect(new.url("/rules"))])
+    urls = [shop.url("/private"), moved.url("/private")]
+    result = await visit_at(clock, [0, DAY + 1], *urls)
+    assert len(result.forbidden) == 4
+    assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
+    assert [hit.header("If-None-Match") for hit in target.page_hits] == [None, '"1"']
+    assert [hit.header("If-None-Match") for hit in new.page_hits] == [None]
+
+
+@waits  # how many go by the copy is a matter of how long a fetch takes
+async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
+    site: Site, clock: Ahead
+) -> None:
+    """Unreachable for a while, then a 304: fresh again, and no longer stale."""
+    versions = Versions()
+    shop = site.authority(lambda hit: Reply(503) if 1 <= clock.seconds / DAY < 3 else versions(hit))
+    times = [0, 2 * DAY, *(4 * DAY + n for n in range(50))]
+    result = await visit_at(clock, times, shop.url("/private"))
+    assert len(result.forbidden) == 52
+    assert shop.robots_hits[-1].header("If-None-Match") == '"1"'
+    # Some go by the copy until the fetch in the background is back.
+    assert 2 <= result.stats["robotstxt/cache/stale"] < 40
+    assert result.stats["robotstxt/cache/revalidated"] == 1
+
+
+# --- Retry-After
+
+
+async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead) -> None:
+    """RFC 9110 section 10.2.3: not before; at least our own back-off, at most a day."""
+    values = [("600", 600), ("10", 60), ("9999999", DAY), ("soon", 60), (None, 60)]
+    values.append((date(clock, 1_000.5), 1_000))
+    rows = {
+        site.authority([Reply(status, "", {"Retry-After": value} if value else {}), RULES]): wait
+        for status in (429, 503)
+        for value, wait in values
+    }
+    found = await fetches_after(
+        clock, {shop: (0, wait - 1, wait + 1) for shop, wait in rows.items()}
+    )
+    for shop, wait in rows.items():
+        assert found[shop] == [1, 1, 2], wait
+        assert [hit.path for hit in shop.page_hits] == ["/open"]  # it has recovered
+
+
+# --- rules that age while requests wait
+
+
+@pytest.mark.parametrize("status", first(1, ["ageing", "expired"]))
+async def test_rules_that_expire_while_requests_wait_hold_up_none(
+    site: Site, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    """Most of a day goes by while 30 requests wait for their turn: all are made."""
+    real, skipped = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + skipped[0])
+
+    def leap(hit: Any) -> Reply:
+        skipped[0] = {"ageing": 22.8, "expired": 25.0}[status] * 3600
+        return Reply(200, "page")
+
+    shop = site.authority(LATE, leap)
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert 2 <= len(shop.robots_hits) <= 3
+
+
+# --- what memory has no room for is not fetched again while it is fresh
+
+MIB = 1 << 20
+SIZE = 480_000
+
+
+def text_file(number: int) -> bytes:
+    """A robots.txt of 480 KB of rules."""
+    line = b"Disallow: /%d/%%06d\n" % number
+    rules = b"".join(line % n for n in range(SIZE // len(line % 0)))
+    return b"User-agent: *\nDisallow: /private\n" + rules
+
+
+def noise(number: int) -> bytes:
+    """A robots.txt of 480 KB that cannot be compressed."""
+    octets = random.Random(number).randbytes(SIZE).replace(b"\n", b" ").replace(b"\r", b" ")
+    return b"User-agent: *\nDisallow: /private\n#" + octets
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        pytest.param("memory:", text_file, marks=pytest.mark.slow),
+        ("SQLite", noise),
+        *first(0, [("memory:", noise), ("Redis", noise), ("custom", noise)]),
+    ],
+)
+async def test_large_files_are_fetched_once_each_under_a_small_limit(
+    site: Site, kind: str, make: Any
+) -> None:
+    """480 KB each, REP_MEMORY_LIMIT of 1 MiB, two rounds of pages: one fetch each, no waiting."""
+    shops = [site.authority(Reply(200, make(n))) for n in range(8)]
+    plans = [*(shop.url("/open") for shop in shops * 2), shops[0].url("/private")]
+    shared = nullcontext(None) if kind == "memory:" else shared_store_of(kind)
+    with shared as store:
+        uri = store.uri if store else kind
+        result = await visit(plans, OneByOneSpider, REP_STORE=uri, REP_MEMORY_LIMIT=MIB)
+    assert (len(result.downloaded), len(result.forbidden)) == (16, 1)
+    assert {len(shop.robots_hits) for shop in shops} == {1}
+    assert result.stats["robotstxt/cache/evicted"] >= 12
+    assert result.stats.get("robotstxt/store/error", 0) == 0
+    assert result.stats["robotstxt/cache/miss"] == 8  # what was evicted is at hand
+
+
+@pytest.mark.slow
+async def test_evicted_files_take_no_memory(site: Site) -> None:
+    """The memory of the crawl stays within bounds, whatever there is to evict."""
+    shops = [site.authority(Reply(200, noise(n))) for n in range(15)]
+    held: list[int] = []
+
+    def tick(ended: int) -> None:
+        if ended % 5 == 0:
+            held.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        plans = [shop.url("/open") for shop in shops * 2]
+        await visit(plans, OneByOneSpider, tick=tick, REP_MEMORY_LIMIT=MIB)
+    finally:
+        tracemalloc.stop()
+    assert {len(shop.robots_hits) for shop in shops} == {1}
+    # A file may be there more than once while it is read: as a response, a body, and text.
+    assert max(held) < 6 * MIB
+
+
+async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> None:
+    """The limit holds for what parked requests wait with: their rules are evicted meanwhile."""
+    shops = [site.authority(Reply(200, noise(n)), Reply(200, delay=0.1)) for n in range(16)]
+    alive: list[int] = []
+
+    def count(response: Response) -> None:
+        if not response.url.endswith("/robots.txt"):
+            alive.append(sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects()))
+
+    on = {signals.response_received: count}
+    gc.collect()
+    before = sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects())
+    plans = [shop.url("/open") for shop in shops]
+    result = await visit(plans, on=on, REP_MEMORY_LIMIT=MIB, CONCURRENT_REQUESTS=2)
+    assert len(result.downloaded) == 16
+    assert result.stats["robotstxt/waiting/max"] > 8
+    assert {len(shop.robots_hits) for shop in shops} == {1}
+    assert max(alive) - before < 8

@@ -1,6 +1,7 @@
 """Half of a robots.txt is none, whatever it is wrapped in (RFC 9309 section 2.3.1.4).
 
 The rule that forbids the page stands at the end of each file, so that half a file would permit it.
+Download handlers that are not Scrapy's own fetch a robots.txt as well as Scrapy's do.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ import random
 import zlib
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.harness import visit
 from tests.crawl.pacing import SLOTLESS
-from tests.crawl.plugin import obey
+from tests.crawl.plugin import RULES
 from tests.proxy import Proxy
-from tests.replies import Raw, Reply
+from tests.replies import Endless, Raw, Reply, redirect
 from tests.rows import first
 from tests.site import Site
 
@@ -67,6 +68,18 @@ def cuts(framing: str, text: bytes, step: int = 1) -> Iterator[tuple[str, int, R
                 yield name, place, sent(framing, coding, body, place)
 
 
+@pytest.fixture(params=first(1, [True, False]), ids="COMPRESSION_ENABLED={}".format)
+def compression(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Whether Scrapy decodes what pages are sent in."""
+    return {"COMPRESSION_ENABLED": request.param}
+
+
+def in_each_coding(missing: int = 0) -> list[Reply]:
+    """A file in each coding, without its last octets."""
+    bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
+    return [sent("length", coding, body, len(body) - missing) for coding, body in bodies]
+
+
 async def visit_all(site: Site, robots: list[Reply], **settings: Any) -> list[str]:
     """How a request for a page ends, for an authority with each of those robots.txt."""
     proxy = Proxy(site)
@@ -82,7 +95,6 @@ LONGER = b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n"
 FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
 @pytest.mark.parametrize(
     ("framing", "step"),
     [
@@ -91,21 +103,18 @@ FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
         *first(0, [(framing, 11) for framing in FRAMINGS[1:-1]]),
     ],
 )
-@ensureDeferred
 async def test_a_small_body_cut_anywhere_is_unreachable(
-    site: Site, framing: str, step: int, compression: bool
+    site: Site, framing: str, step: int, compression: Any
 ) -> None:
     """Each coding, cut after some octets, whether or not Scrapy decodes what pages are sent in."""
     cases = list(cuts(framing, TEXT, step))
-    kinds = await visit_all(site, [c[2] for c in cases], COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, [c[2] for c in cases], **compression)
     endings = {(name, place): kind for (name, place, _), kind in zip(cases, kinds, strict=True)}
     assert len(endings) >= 40
     assert endings == dict.fromkeys(endings, "unreachable")
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
-async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool) -> None:
+async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: Any) -> None:
     """The counterpart: each coding, in each way of sending a complete response."""
     cases = {
         (name, framing): sent(framing, coding, encode(text), len(encode(text)))
@@ -114,16 +123,12 @@ async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool)
         if "cut" not in framing
         for text in [LONGER if framing == "chunked" else TEXT]
     }
-    kinds = await visit_all(site, list(cases.values()), COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, list(cases.values()), **compression)
     endings = dict(zip(cases, kinds, strict=True))
     assert endings == dict.fromkeys(endings, "forbidden")
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
-async def test_a_coding_that_cannot_be_decoded_is_unreachable(
-    site: Site, compression: bool
-) -> None:
+async def test_a_coding_that_cannot_be_decoded_is_unreachable(site: Site, compression: Any) -> None:
     """Unknown ones, and known ones that are not what they say.
 
     The body of another status is not decoded: what the status says holds (RFC 9309 2.3.1.3).
@@ -132,7 +137,7 @@ async def test_a_coding_that_cannot_be_decoded_is_unreachable(
     robots = [Reply(200, TEXT, {"Content-Encoding": coding}) for coding in codings]
     broken = b"\x1f\x8b\x08"
     robots += [Reply(status, broken, {"Content-Encoding": "gzip"}) for status in (404, 403, 503)]
-    kinds = await visit_all(site, robots, COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, robots, **compression)
     assert kinds == ["unreachable"] * len(codings) + ["downloaded", "downloaded", "unreachable"]
 
 
@@ -148,16 +153,12 @@ def in_transfer_codings() -> Iterator[Reply]:
     yield Raw(body=head("", "Transfer-Encoding: deflate", length) + body)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
     """One body of each coding, whole and without its last octet.
 
     RFC 9110 section 15.3.7: a 206 is a part of the file, whatever range it names, if any.
     """
-    bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
-    whole = [sent("length", coding, body, len(body)) for coding, body in bodies]
-    half = [sent("length", coding, body, len(body) - 1) for coding, body in bodies]
+    whole, half = in_each_coding(), in_each_coding(missing=1)
     start, size = TEXT.index(b"Disallow"), len(TEXT)
     ranges = (f"0-{start - 1}/{size}", f"0-{start - 1}/*", f"0-{size}/9")
     heads = [{}, *({"Content-Range": f"bytes {named}"} for named in ranges)]
@@ -166,14 +167,13 @@ async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: st
     length = f"Content-Length: {size}"
     either = Raw(body=head("", "Transfer-Encoding: identity", length) + TEXT)
     plans = [site.authority(reply).url("/private") for reply in [*whole, *half, either]]
-    result = (await crawl_under(mode, settings=obey(), plans=plans)).check()
+    result = await visit(plans, mode=mode)
     *kinds, last = result.kinds
     assert kinds == ["forbidden"] * len(whole) + ["unreachable"] * len(half)
     assert last != "downloaded"
 
 
 @pytest.mark.parametrize("name", first(3, ENCODERS))
-@ensureDeferred
 async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
     site: Site, name: str
 ) -> None:
@@ -188,7 +188,6 @@ async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
 
 
 @pytest.mark.parametrize("moment", ["headers_received", "bytes_received"])
-@ensureDeferred
 async def test_a_download_that_another_component_stops_is_unreachable(
     site: Site, moment: str
 ) -> None:
@@ -199,11 +198,8 @@ async def test_a_download_that_another_component_stops_is_unreachable(
         if request.url.endswith("/robots.txt"):
             raise StopDownload(fail=False)
 
-    def prepare(crawler: Any) -> None:
-        crawler.signals.connect(stop, signal=getattr(signals, moment), weak=False)
-
-    result = await crawl(settings=obey(), plans=[shop.url("/open")], prepare=prepare)
-    assert result.check().unreachable == [shop.url("/open")]
+    result = await visit([shop.url("/open")], on={getattr(signals, moment): stop})
+    assert result.unreachable == [shop.url("/open")]
 
 
 class Keeper:
@@ -221,17 +217,11 @@ class Keeper:
         return response
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
-async def test_what_a_component_keeps_is_as_good_as_what_came(
-    site: Site, compression: bool
-) -> None:
+async def test_what_a_component_keeps_is_as_good_as_what_came(site: Site, compression: Any) -> None:
     """A cache of the project, say: the response that it is shown can be answered with again."""
     Keeper.kept.clear()
-    settings = {"DOWNLOADER_MIDDLEWARES": {Keeper: 950}, "COMPRESSION_ENABLED": compression}
-    bodies = [(coding, encode(TEXT)) for coding, encode in ENCODERS.values()]
-    whole = [sent("length", coding, body, len(body)) for coding, body in bodies]
-    shops = [site.authority([reply, Reply(500)]) for reply in whole]
+    settings = {"DOWNLOADER_MIDDLEWARES": {Keeper: 950}, **compression}
+    shops = [site.authority([reply, Reply(500)]) for reply in in_each_coding()]
     plans = [shop.url("/private") for shop in shops]
     for _ in range(2):
         result = await visit(plans, **settings)
@@ -239,14 +229,123 @@ async def test_what_a_component_keeps_is_as_good_as_what_came(
     assert [len(shop.robots_hits) for shop in shops] == [1] * len(shops)
 
 
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
-async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: bool) -> None:
+async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: Any) -> None:
     """A custom downloader, whose downloads this package cannot run; Scrapy takes half for all."""
     robots = [Reply(200, TEXT)]
     for name, (coding, encode) in ENCODERS.items():
         body = encode(TEXT)
         places = [place for place in range(1, len(body), 17) if not may_end(name, TEXT, place)]
         robots += [sent("length", coding, body, place) for place in places]
-    kinds = await visit_all(site, robots, **SLOTLESS, COMPRESSION_ENABLED=compression)
+    kinds = await visit_all(site, robots, **SLOTLESS, **compression)
     assert kinds == ["forbidden", *["unreachable"] * (len(robots) - 1)]
+
+
+# --- download handlers that are not Scrapy's own
+
+LONG_RULES = RULES + "# nothing to see in this line\n" * 20_000
+assert len(LONG_RULES) > LIMIT
+
+
+def by(handler: str) -> dict[str, Any]:
+    """Settings of a crawl by one of the handlers."""
+    return {"DOWNLOAD_HANDLERS": {"http": f"tests.crawl.handlers.{handler}"}}
+
+
+async def test_a_handler_that_sends_no_signal_reads_eight_limits(site: Site) -> None:
+    """It gets them as download_maxsize; a longer body, or an endless one, is unreachable."""
+    short, long = map(site.authority, (Reply(200, RULES), LONG_RULES))
+    larger, endless = map(site.authority, (Reply(200, RULES * 200_000), Endless(200, RULES)))
+    urls = [authority.url("/private") for authority in (short, long, larger, endless)]
+    result = await visit(urls, **by("SilentHandler"), REP_TIMEOUT=5)
+    assert result.kinds == ["forbidden", "forbidden", "unreachable", "unreachable"]
+    assert result.stats["robotstxt/truncated"] == 1
+    assert result.stats["handler/most"] <= 8 * LIMIT + 65_536
+
+
+@pytest.mark.parametrize("compression", [True, False])
+async def test_half_a_body_of_a_handler_that_sends_no_signal_is_unreachable(
+    site: Site, compression: bool
+) -> None:
+    """The downloader shows what it brought before any other component decodes it."""
+    body = gzip.compress(RULES.encode())
+    halves = [Reply(200, body[:place], {"Content-Encoding": "gzip"}) for place in (30, len(body))]
+    urls = [site.authority(half).url("/private") for half in halves]
+    result = await visit(urls, **by("SilentHandler"), COMPRESSION_ENABLED=compression)
+    assert result.kinds == ["unreachable", "forbidden"]
+
+
+@pytest.mark.parametrize("settings", [{}, by("WrappingHandler")], ids=["Scrapy's", "one around it"])
+async def test_a_handler_around_scrapys_own_is_as_good(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """What it leaves to Scrapy's is announced by that one; both are asked for text as it is."""
+    short, long = map(site.authority, (RULES, LONG_RULES))
+    urls = [authority.url("/private") for authority in (short, long)]
+    result = await visit(urls, **settings)
+    assert result.forbidden == urls
+    assert result.stats.get("handler/requests") == (2 if settings else None)
+    assert result.stats["robotstxt/truncated"] == 1
+    for hit in (*short.robots_hits, *long.robots_hits):
+        assert hit.header("Accept") == "text/plain, */*;q=0.5"
+        assert hit.header("Accept-Encoding") == "identity"
+
+
+async def test_a_body_of_more_than_eight_limits_is_cut_unless_its_length_is_announced(
+    site: Site,
+) -> None:
+    """Scrapy's handlers refuse by Content-Length, before anything is received."""
+    text = RULES * 200_000
+    announced = site.authority(Reply(200, text))
+    chunked = site.authority(Reply(200, text, framing="chunked"))
+    urls = [authority.url("/private") for authority in (announced, chunked)]
+    result = await visit(urls)
+    assert result.kinds == ["unreachable", "forbidden"]
+
+
+ZYTE = '''
+import logging
+
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+
+
+class ScrapyZyteAPIHTTPDownloadHandler(HTTP11DownloadHandler):
+    """As theirs: a header that the service cannot take is warned of."""
+
+    async def download_request(self, request):
+        for name in ("Accept", "Accept-Encoding"):
+            if request.headers.get(name):
+                logging.getLogger(__name__).warning("%s cannot be mapped", name)
+        return await super().download_request(request)
+'''
+
+
+@pytest.fixture
+def zyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A package of the name of Zyte API's plugin; the settings that use it."""
+    package = tmp_path / "scrapy_zyte_api"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "handler.py").write_text(ZYTE)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = "scrapy_zyte_api.handler.ScrapyZyteAPIHTTPDownloadHandler"
+    return {"DOWNLOAD_HANDLERS": {"http": path}}
+
+
+async def test_zyte_apis_handler_gets_no_accept_header(site: Site, zyte: dict[str, Any]) -> None:
+    """It negotiates by itself and warns of either; neither the project's defaults are sent."""
+    second = site.authority(RULES)
+    first = site.authority(redirect(second.url("/robots.txt")))
+    defaults = {"DEFAULT_REQUEST_HEADERS": {"Accept": "text/html", "X-Crawl": "yes"}}
+    result = await visit([first.url("/private")], **zyte, **defaults)
+    assert result.forbidden == [first.url("/private")]
+    for hit in (*first.robots_hits, *second.robots_hits):
+        assert (hit.header("Accept"), hit.header("Accept-Encoding")) == (None, None)
+        assert hit.header("X-Crawl") == "yes"
+    assert not result.lines("cannot be mapped")
+
+
+async def test_a_scheme_without_a_handler_is_unreachable(site: Site) -> None:
+    """A project may have none for https: that is said, and nothing is requested."""
+    shop = site.authority(RULES, tls=True)
+    result = await visit([shop.url("/open")], DOWNLOAD_HANDLERS={"https": None})
+    assert result.unreachable == [shop.url("/open")]

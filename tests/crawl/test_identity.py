@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
+from scrapy import signals
 
-from tests.crawl.harness import crawl, visit
-from tests.crawl.plugin import obey
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.harness import visit
 from tests.site import Site
 
 # From the strongest to the weakest: each name has a group that forbids a page of that name.
@@ -27,31 +25,32 @@ def plan(url: str, sources: list[str]) -> dict[str, Any]:
     return {"url": url, "meta": meta, "headers": headers}
 
 
-def configured(sources: list[str]) -> dict[str, Any]:
-    """Settings that name the crawler where the sources say."""
-    settings = obey()
-    if "setting" in sources:
-        settings["ROBOTSTXT_USER_AGENT"] = NAMES["setting"]
-    if "default-headers" in sources:
-        settings["DEFAULT_REQUEST_HEADERS"] = {"User-Agent": f"{NAMES['default-headers']}/2.0"}
-    if "user-agent" in sources:
-        settings["USER_AGENT"] = f"Mozilla/5.0 (compatible; {NAMES['user-agent']}/3.0; +http://x)"
-    return settings
+HEADERS = {"User-Agent": f"{NAMES['default-headers']}/2.0"}
+CONFIGURED: dict[str, tuple[str, Any]] = {
+    "spider": ("robotstxt_user_agent", NAMES["spider"]),
+    "setting": ("ROBOTSTXT_USER_AGENT", NAMES["setting"]),
+    "default-headers": ("DEFAULT_REQUEST_HEADERS", HEADERS),
+    "user-agent": ("USER_AGENT", f"Mozilla/5.0 (compatible; {NAMES['user-agent']}/3.0; +http://x)"),
+}
+"""The attribute of the spider and the settings that name it, if those are sources."""
 
 
 @pytest.mark.parametrize("strongest", range(len(SOURCES)), ids=SOURCES)
-@ensureDeferred
 async def test_the_strongest_name_counts(site: Site, strongest: int) -> None:
     """Meta, spider attribute, setting, then the User-Agent that the request really carries."""
     sources = SOURCES[strongest:]
     shop = site.authority(ROBOTS)
     plans = [plan(shop.url(f"/{source}"), sources) for source in [*SOURCES, "star"]]
-    arguments = {"robotstxt_user_agent": NAMES["spider"]} if "spider" in sources else {}
-    result = (await crawl(settings=configured(sources), plans=plans, **arguments)).check()
+    named = dict(CONFIGURED[source] for source in sources if source in CONFIGURED)
+    result = await visit(plans, **named)
     assert result.forbidden == [shop.url(f"/{sources[0]}")]
     if strongest >= SOURCES.index("header"):
         assert all(NAMES[sources[0]] in str(hit.header("User-Agent")) for hit in shop.page_hits)
 
+
+PLACES = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
+PLACES["spider"] = "robotstxt_user_agent"
+"""Settings, and the attribute of the spider."""
 
 PREFERRED: list[tuple[Any, str]] = [
     (["mybot-news", "mybot"], "/news"),
@@ -64,7 +63,6 @@ PREFERRED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("place", ["meta", "spider", "setting"])
-@ensureDeferred
 async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     """The first token that has a group wins; without any, the group of `*`."""
     paths = ("/mybot", "/news", "/star")
@@ -78,14 +76,11 @@ async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
         meta = {"robotstxt_user_agent": tokens} if place == "meta" else {}
         plans += [{"url": shop.url(path), "meta": meta} for path in paths]
         expected.append(shop.url(forbidden))
-    named = PREFERRED[2][0]
-    settings = obey(ROBOTSTXT_USER_AGENT=named if place == "setting" else "unknown")
-    arguments = {"robotstxt_user_agent": named} if place == "spider" else {}
-    result = (await crawl(settings=settings, plans=plans, **arguments)).check()
+    named = {PLACES[place]: PREFERRED[2][0]} if place in PLACES else {}
+    result = await visit(plans, **{"ROBOTSTXT_USER_AGENT": "unknown", **named})
     assert result.forbidden == expected
 
 
-@ensureDeferred
 async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     """Requests of one crawl may go by different names; the robots.txt is fetched once."""
     shop = site.authority("User-agent: badbot\nDisallow: /\n\nUser-agent: goodbot\nAllow: /\n")
@@ -98,7 +93,6 @@ async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     assert len(shop.robots_hits) == 1
 
 
-@ensureDeferred
 async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     """A meta value that names nobody either counts as absent or stops the request,
     and then it is named in the log.
@@ -109,8 +103,7 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
         {"url": shop.url(f"/{n}"), "meta": {"robotstxt_user_agent": value}}
         for n, value in enumerate(values)
     ]
-    result = await crawl(settings=obey(), plans=plans)
-    result.check(expected=["robotstxt_user_agent"])
+    result = await visit(plans, expected=["robotstxt_user_agent"])
     assert result.downloaded == []
     assert shop.page_hits == []
 
@@ -143,7 +136,6 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
         ("meta", "Shop/1.0 bot", "", ""),
     ],
 )
-@ensureDeferred
 async def test_the_log_says_at_the_start_who_the_crawler_is(
     site: Site, place: str, name: Any, begins: str, warns: str
 ) -> None:
@@ -155,11 +147,8 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     groups = ("User-agent: Mozilla\nUser-agent: Chrome", "User-agent: shop")
     shop = site.authority("".join(f"{group}\nDisallow: /\n\n" for group in groups))
     meta = {"robotstxt_user_agent": name} if place == "meta" else {}
-    keys = {"USER_AGENT": "USER_AGENT", "setting": "ROBOTSTXT_USER_AGENT"}
-    settings = obey(**({keys[place]: name} if place in keys else {}))
-    arguments = {"robotstxt_user_agent": name} if place == "spider" else {}
     plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
-    result = (await crawl(settings=settings, plans=plans, **arguments)).check()
+    result = await visit(plans, **{PLACES[place]: name} if place in PLACES else {})
     is_shop = begins.lower().startswith("shop") or place == "meta"
     assert len(result.forbidden) == (2 if is_shop else 0)
     if begins:
@@ -167,28 +156,18 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     assert result.lines("User-Agent|token", "WARNING") == ([warns] if warns else [])
 
 
-class LateSpider(RequestsSpider):
-    """Sets a name that is not a token when the crawl is running."""
-
-    name_set: Any = 7
-
-    async def start(self) -> Any:
-        """The check at the start came before."""
-        self.robotstxt_user_agent = self.name_set
-        async for request in super().start():
-            yield request
-
-
 @pytest.mark.parametrize("name", [7, [["mybot"]]])
-@ensureDeferred
 async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
     site: Site, tmp_path: Path, name: Any
 ) -> None:
     """Each request ends in RobotsUnreachable, with a decision log as without one."""
     shop, log = site.authority(), tmp_path / "decisions.jsonl"
-    settings = obey(REP_DECISION_LOG=str(log))
-    result = await crawl(LateSpider, settings, plans=[shop.url("/a")], name_set=name)
-    result.check(expected=["robotstxt_user_agent"])
+
+    def late(spider: Any) -> None:  # the check at the start came before
+        spider.robotstxt_user_agent = name
+
+    how = {"on": {signals.spider_opened: late}, "expected": ["robotstxt_user_agent"]}
+    result = await visit([shop.url("/a")], **how, REP_DECISION_LOG=str(log))
     assert result.unreachable == [shop.url("/a")]
     assert shop.page_hits == []
     assert len(log.read_text().splitlines()) == 2

@@ -6,21 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
-from tests.crawl.clock import take_over
-from tests.crawl.harness import crawl
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import NOTHING, RULES, by_hand, by_hand_with_last_step
 from tests.crawl.spiders import TickingSpider
 from tests.replies import Reply
 from tests.site import Site
 
-DAY = 86_400
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
 
 
-@pytest.mark.parametrize("settings", [by_hand_with_last_step, by_hand])
+@pytest.mark.parametrize("by", [by_hand_with_last_step, by_hand])
 @pytest.mark.parametrize(
     ("later", "end"),
     [
@@ -31,11 +29,10 @@ SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
     ],
     ids=["disallows", "fails", "asks for the same", "asks for no pace"],
 )
-@ensureDeferred
 async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about_them(
     site: Site,
-    monkeypatch: pytest.MonkeyPatch,
-    settings: Callable[..., dict[str, Any]],
+    clock: Ahead,
+    by: Callable[..., dict[str, Any]],
     later: str | Reply,
     end: str,
 ) -> None:
@@ -43,7 +40,6 @@ async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about
 
     The rest waits for no turn that is not used.
     """
-    clock = take_over(monkeypatch)
     shop = site.authority(SLOW)
 
     def tick(ended: int) -> None:
@@ -52,8 +48,8 @@ async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about
             shop.robots = later
 
     plans = [shop.url(f"/{number}") for number in range(6)]
-    result = await crawl(TickingSpider, settings(), plans=plans, tick=tick)
-    result.check(["is unreachable"] if end == "unreachable" else [])
+    expected = ["is unreachable"] if end == "unreachable" else []
+    result = await visit(plans, TickingSpider, by=by, tick=tick, expected=expected)
     assert len(shop.robots_hits) == 2
     assert {*getattr(result, end)} >= {*plans[1:]}
     assert len(shop.page_hits) == (6 if end == "downloaded" else 1)

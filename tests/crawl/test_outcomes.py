@@ -6,18 +6,17 @@ import gzip
 import time
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.utils.asyncio import call_later
 
-from tests.crawl.harness import EACH_MODE, crawl_in_child, crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.harness import crawl_in_child, visit
+from tests.crawl.middlewares import Component
+from tests.crawl.plugin import NOTHING, OPEN, RULES, obey
 from tests.replies import (
     Bomb,
     Empty,
@@ -49,16 +48,14 @@ def says(robots: Script, **pages: Script) -> Maker:
     return lambda site: site.authority(robots, pages or None)
 
 
-def elsewhere(site: Site) -> Authority:
-    """A redirect to the robots.txt of an authority that the spider may not visit."""
-    return site.authority(redirect(site.authority(NOTHING, host="127.2.0.1").url("/robots.txt")))
-
-
-def into_the_dark(robots: Script) -> Maker:
+def elsewhere(robots: Script, host: str | None = None) -> Maker:
     """A redirect to an authority that says this about its robots.txt."""
-    return lambda site: site.authority(redirect(site.authority(robots).url("/robots.txt")))
+    return lambda site: site.authority(
+        redirect(site.authority(robots, host=host).url("/robots.txt"))
+    )
 
 
+REFRESH = '<html><meta http-equiv="refresh" content="0;url=/x"></html>'
 FILLER = "# nothing to see in this line\n" * 110_000
 CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "200": (says(RULES), RULED),
@@ -68,12 +65,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "200 gzip unannounced": (says(Reply(200, gzip.compress(RULES.encode()))), RULED),
     "200 empty": (says(""), FREE),
     "200 HTML": (says(html("<html><body>Not found.</body></html>")), FREE),
-    "200 HTML refreshing": (
-        says(
-            html('<html><meta http-equiv="refresh" content="0;url=/x"></html>'), **{"/x": NOTHING}
-        ),
-        FREE,
-    ),
+    "200 HTML refreshing": (says(html(REFRESH), **{"/x": NOTHING}), FREE),
     "200 of 3 MB": (says(f"{RULES}{FILLER}Disallow: /open\n"), RULED),
     "gzip bomb": (says(Bomb(200, RULES)), RULED),
     "gzip bomb unannounced": (says(Reply(200, Bomb(200, RULES)._octets())), RULED),
@@ -81,10 +73,10 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "203": (says(Reply(203, RULES)), RULED),
     "204": (says(Reply(204)), FREE),
     "301 to another path": (says(redirect("/rules", 301), **{"/rules": RULES}), RULED),
-    "302 to another authority": (elsewhere, CLOSED),
-    "302 to a 404": (into_the_dark(Reply(404)), FREE),
-    "302 to a 503": (into_the_dark(Reply(503)), DARK),
-    "302 to a reset": (into_the_dark(Reset()), DARK),
+    "302 to another authority": (elsewhere(NOTHING, "127.2.0.1"), CLOSED),
+    "302 to a 404": (elsewhere(Reply(404)), FREE),
+    "302 to a 503": (elsewhere(Reply(503)), DARK),
+    "302 to a reset": (elsewhere(Reset()), DARK),
     "307 to another path": (says(redirect("/rules", 307), **{"/rules": RULES}), RULED),
     "308 to another path": (says(redirect("/rules", 308), **{"/rules": RULES}), RULED),
     "400": (says(Reply(400, NOTHING)), FREE),
@@ -94,7 +86,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "404": (says(Reply(404)), FREE),
     "404 with rules": (says(Reply(404, f"<html>\n{NOTHING}</html>")), FREE),
     "410": (says(Reply(410, NOTHING)), FREE),
-    "429": (says(Reply(429, "User-agent: *\nDisallow:\n")), DARK),
+    "429": (says(Reply(429, OPEN)), DARK),
     "451": (says(Reply(451, NOTHING)), FREE),
     "304 that nobody asked for": (says(Reply(304)), DARK),
     "499": (says(Reply(499, NOTHING)), FREE),
@@ -118,7 +110,6 @@ SILENT: dict[str, tuple[Maker, tuple[str, str]]] = {
 }
 
 
-OPEN = "User-agent: *\nDisallow:\n"
 UNUSUAL: dict[str, Script] = {
     "HTTP/1.0": Raw(body=f"HTTP/1.0 200 OK\r\n\r\n{RULES}"),
     "no reason phrase": Raw(body=f"HTTP/1.1 200\r\nContent-Length: {len(RULES)}\r\n\r\n{RULES}"),
@@ -163,8 +154,6 @@ CASES |= {
 
 
 @pytest.mark.parametrize(("cases", "patience"), [(CASES, 60.0), (SILENT, 1.0)])
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_each_answer_has_its_outcome(
     site: Site, mode: str, cases: dict[str, tuple[Maker, tuple[str, str]]], patience: float
 ) -> None:
@@ -172,15 +161,11 @@ async def test_each_answer_has_its_outcome(
     there = {name: make(site) for name, (make, _) in cases.items()}
     urls = [a.url(path) for a in there.values() for path in ("/open", "/private")]
     hosts = [authority.host for authority in there.values()]
-    settings = obey(REP_TIMEOUT=patience, CONCURRENT_REQUESTS=32)
-    result = await crawl_under(mode, settings=settings, plans=urls, allowed_domains=hosts)
-    result.check()
+    settings = {"REP_TIMEOUT": patience, "CONCURRENT_REQUESTS": 32}
+    result = await visit(urls, mode=mode, allowed_domains=hosts, **settings)
     expected = {name: kinds for name, (_, kinds) in cases.items()}
-    ends = {
-        name: (result.kind(authority.url("/open")), result.kind(authority.url("/private")))
-        for name, authority in there.items()
-    }
-    assert ends == expected
+    pairs = zip(result.kinds[::2], result.kinds[1::2], strict=True)
+    assert dict(zip(there, pairs, strict=True)) == expected
     asked = {a.url(hit.path) for a in there.values() for hit in a.page_hits}
     assert asked & set(urls) == set(result.downloaded)
     dark = [authority for name, authority in there.items() if expected[name] == DARK]
@@ -190,7 +175,6 @@ async def test_each_answer_has_its_outcome(
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
 
 
-@ensureDeferred
 async def test_access_denied_is_what_the_setting_says(site: Site) -> None:
     """1996 section 3.1 of 401 and 403; 402 is the answer of sites that sell access to crawlers."""
     shops = [site.authority(Reply(status)) for status in (401, 402, 403, 404)]
@@ -202,7 +186,6 @@ async def test_access_denied_is_what_the_setting_says(site: Site) -> None:
 # --- what else may happen to a fetch
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str) -> None:
     """A label of 70 letters fails before any look-up; TLS with a server that speaks none fails.
 
@@ -214,7 +197,6 @@ def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str)
     assert result.unreachable == urls
 
 
-@ensureDeferred
 async def test_a_second_attempt_may_bring_the_rules(site: Site) -> None:
     """REP_RETRY_DELAYS: requests wait while the robots.txt is asked for again."""
     shaky = site.authority([Reply(503), Reply(500), RULES])
@@ -225,32 +207,28 @@ async def test_a_second_attempt_may_bring_the_rules(site: Site) -> None:
     assert (len(shaky.robots_hits), len(gone.robots_hits)) == (3, 2)
 
 
-class Meddler:
+class Meddler(Component):
     """A downloader middleware of a project, which treats each request alike."""
 
-    def __init__(self, crawler: Any) -> None:
-        self.deed = crawler.settings["DEED"]
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Meddler:
-        """Scrapy's way to make one."""
-        return cls(crawler)
+    def deed_to(self, request: Request) -> str | None:
+        """What is done to a request for a robots.txt."""
+        is_robots = request.url.endswith("/robots.txt")
+        return self.crawler.settings["DEED"] if is_robots else None
 
     def process_request(self, request: Request) -> Response | None:
         """Drops the robots.txt, breaks, or answers itself."""
-        if not request.url.endswith("/robots.txt"):
-            return None
-        if self.deed == "drop":
-            raise IgnoreRequest("by a component")
-        if self.deed == "break":
-            raise ZeroDivisionError("in a component")
-        if self.deed == "answer":
-            return TextResponse(request.url, body=NOTHING.encode())
+        match self.deed_to(request):
+            case "drop":
+                raise IgnoreRequest("by a component")
+            case "break":
+                raise ZeroDivisionError("in a component")
+            case "answer":
+                return TextResponse(request.url, body=NOTHING.encode())
         return None
 
     def process_response(self, request: Request, response: Response) -> Response | Request:
         """Turns the response into a request for something else."""
-        if self.deed == "turn" and request.url.endswith("/robots.txt"):
+        if self.deed_to(request) == "turn":
             return request.replace(url=request.url.replace("robots.txt", "rules"))
         return response
 
@@ -265,7 +243,6 @@ DEEDS = {
 
 
 @pytest.mark.parametrize(("deed", "kind"), DEEDS.items(), ids=DEEDS)
-@ensureDeferred
 async def test_components_of_the_project_open_nothing(site: Site, deed: str, kind: str) -> None:
     """What another middleware does to the robots.txt request is at most its answer."""
     shop = site.authority(OPEN, {"/rules": NOTHING})
@@ -276,7 +253,6 @@ async def test_components_of_the_project_open_nothing(site: Site, deed: str, kin
     assert len(pages) == len(result.downloaded)
 
 
-@ensureDeferred
 async def test_the_rules_are_for_every_method(site: Site) -> None:
     """A request is gated whatever its method."""
     shop = site.authority(RULES)
@@ -289,29 +265,24 @@ async def test_the_rules_are_for_every_method(site: Site) -> None:
 # --- a loop that stands still
 
 
-class BlockingExtension:
-    """Holds the loop up for 3 s while the first robots.txt is fetched."""
+class BlockingExtension(Component):
+    """Holds the loop up for 1.2 s while the first robots.txt is fetched."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> BlockingExtension:
-        """The extension, which has begun to listen."""
-        extension = cls()
-        crawler.signals.connect(extension.block, signals.engine_started)
-        return extension
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self.block, signals.engine_started)
 
     def block(self) -> None:
         """Nothing goes on for a while."""
         call_later(0.2, time.sleep, 1.2)
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())
-    settings = obey(REP_TIMEOUT=0.5, EXTENSIONS={f"{__name__}.BlockingExtension": 1})
     plans = [silent.url("/a"), silent.url("/b")]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    blocking = {f"{__name__}.BlockingExtension": 1}
+    result = await visit(plans, mode=mode, REP_TIMEOUT=0.5, EXTENSIONS=blocking)
     assert result.unreachable == plans
     assert {result.problem(url).data["cause"] for url in plans} == {"timeout"}
     assert silent.page_hits == []

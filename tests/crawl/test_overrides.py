@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsForbidden, Verdict
-from scrapy_rep.gate.overrides import AppliedOverrides
-from tests.crawl.harness import crawl
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey, override
+from tests.crawl.plugin import NOTHING, RULES, SKIPPING, by_hand, override
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
-from tests.crawl.test_explain import AskingSpider
+from tests.crawl.test_explain import ask
 from tests.proxy import Proxy
-from tests.replies import Hang, Reply
-from tests.site import Authority, Site
+from tests.replies import Hang, Reply, html
+from tests.site import Authority, Hit, Site
 
 USED = "robotstxt/override/used"
 EXPIRED = "robotstxt/override/expired"
@@ -40,8 +38,7 @@ def entry(shop: Authority, action: str, **more: Any) -> dict[str, Any]:
 
 async def crawl_with(entries: list[dict[str, Any]], urls: list[Any], **settings: Any) -> Result:
     """A crawl with those overrides."""
-    settings = obey(REP_OVERRIDES=entries, ROBOTSTXT_USER_AGENT="mybot", **settings)
-    return await crawl(settings=settings, plans=urls)
+    return await visit(urls, REP_OVERRIDES=entries, ROBOTSTXT_USER_AGENT="mybot", **settings)
 
 
 def verdict_of(result: Result, url: str) -> Verdict:
@@ -51,7 +48,6 @@ def verdict_of(result: Result, url: str) -> Verdict:
     return problem.exception.verdict
 
 
-@ensureDeferred
 async def test_overrides_are_for_their_own_paths_and_authorities(site: Site) -> None:
     """`allow` lets through what the site forbids, `agent` follows another of its groups.
 
@@ -67,7 +63,7 @@ async def test_overrides_are_for_their_own_paths_and_authorities(site: Site) -> 
     by_service = {"url": other.url("/r"), "meta": {"robotstxt_page": rendered.url("/a")}}
     allowed = [shop.url("/reports/1"), shop.url("/reports/2"), partner.url("/a"), other.url("/r")]
     closed = [shop.url("/x"), partner.url("/b"), other.url("/reports/1"), other.url("/a")]
-    result = (await crawl_with(entries, [*allowed[:3], by_service, *closed])).check()
+    result = await crawl_with(entries, [*allowed[:3], by_service, *closed])
     assert (result.downloaded, result.forbidden) == (allowed, closed)
     assert result.stats[USED] == 4
     assert UNUSED not in result.stats
@@ -76,7 +72,6 @@ async def test_overrides_are_for_their_own_paths_and_authorities(site: Site) -> 
     assert "our own site (ops@example.org, until" in line
 
 
-@ensureDeferred
 async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     """The exception carries both verdicts. The rules, which allow the page, are in memory.
 
@@ -84,15 +79,12 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     """
     shop = site.authority(RULES)
     urls = [shop.url(path) for path in ("/a", "/b", "/robots.txt")]
-    settings = obey(REP_OVERRIDES=[entry(shop, "forbid", paths=["/b", "/robots.txt"])])
-    plans = [urls[2], *urls]
-    result = (await crawl(OneByOneSpider, settings, plans=plans)).check()
+    entries = [entry(shop, "forbid", paths=["/b", "/robots.txt"])]
+    result = await visit([urls[2], *urls], OneByOneSpider, REP_OVERRIDES=entries)
     assert result.kinds == ["downloaded", "downloaded", "forbidden", "downloaded"]
     assert result.stats["robotstxt/cache/hit"] == 2
-    verdict = verdict_of(result, urls[1])
-    assert verdict.override is not None
+    verdict: Any = verdict_of(result, urls[1])
     assert verdict.override.startswith("forbid, entry 1")
-    assert verdict.without is not None
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
@@ -100,7 +92,6 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
-@ensureDeferred
 async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
     """RFC 9309 section 2.3.1.4 holds for every other site."""
     answers = [Reply(503), Reply(429), Hang()]
@@ -109,7 +100,7 @@ async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
     urls = [shop.url(path) for path in ("/a", "/b") for shop in broken]
     urls += [shop.url("/a") for shop in others]
     entries = [entry(shop, "unreachable-is-allowed", paths=["/a"]) for shop in broken]
-    result = (await crawl_with(entries, urls, REP_TIMEOUT=0.4)).check()
+    result = await crawl_with(entries, urls, REP_TIMEOUT=0.4)
     assert (result.downloaded, result.unreachable) == (urls[:3], urls[3:])
     assert result.stats[USED] == 3
     for except_by, shops in ((", except by override", broken), ("", others)):
@@ -118,7 +109,6 @@ async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
         assert all(any(shop.url("") in line for line in said) for shop in shops)
 
 
-@ensureDeferred
 async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
     """A statement counts for a path that the robots.txt disallows and an override allows."""
     entries, urls = [], []
@@ -128,34 +118,30 @@ async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
             shop = site.authority("\n".join([*lines, "", "User-agent: partnerbot", "Allow: /", ""]))
             entries.append(entry(shop, action, **more))
             urls.append(shop.url("/a"))
-    settings = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    result = (await crawl_with(entries, urls, **settings)).check()
+    result = await crawl_with(entries, urls, **SKIPPING)
     assert result.forbidden == urls
     for url in urls:
         assert "Content-Usage disallows train-ai" in result.problem(url).text
 
 
 @pytest.mark.parametrize("answer", [Reply(407), None], ids=["407", "dead"])
-@ensureDeferred
 async def test_unreachable_is_allowed_is_not_for_failures_of_a_proxy(
     site: Site, tmp_path: Path, answer: Any
 ) -> None:
     """A proxy that asks for a password, or is gone, says nothing about the site."""
-    proxy = Proxy(site)
+    proxy, log = Proxy(site), tmp_path / "log"
     shop = proxy.authority("http://shop.example", answer)
-    url = shop.url("/a")
     address = proxy.url if answer is not None else site.refusing().url("")
-    plans = [{"url": url, "meta": {"proxy": address}}]
+    plans = [{"url": shop.url("/a"), "meta": {"proxy": address}}]
     entries = [entry(shop, "unreachable-is-allowed")]
-    result = (await crawl_with(entries, plans, REP_DECISION_LOG=str(tmp_path / "log"))).check()
-    assert result.unreachable == [url]
+    result = await crawl_with(entries, plans, REP_DECISION_LOG=str(log))
+    assert result.unreachable == [shop.url("/a")]
     assert shop.page_hits == []
-    line = json.loads((tmp_path / "log").read_bytes().splitlines()[-1])
+    line = json.loads(log.read_bytes().splitlines()[-1])
     assert (line["reason"], line["override"]) == ("unreachable", None)
 
 
 @pytest.mark.parametrize("limit", ["cap", "forbid"])
-@ensureDeferred
 async def test_the_pace_of_an_override_is_kept(site: Site, limit: str) -> None:
     """It takes the place of what the site asks for, and no limit is for what the operator has set.
 
@@ -178,8 +164,8 @@ async def test_the_pace_of_an_override_is_kept(site: Site, limit: str) -> None:
     paths = ("/slow/1", "/x", "/slow/2")
     plans = [shop.url(path) for shop in (plain, hurried, partly, agent) for path in paths]
     plans += [same.url("/"), far.url("/")]
-    settings = {"REP_MAX_CRAWL_DELAY": 0.35, "REP_OVER_MAX_CRAWL_DELAY": limit}
-    result = (await crawl_with(entries, plans, CONCURRENT_REQUESTS=32, **settings)).check()
+    limits = {"REP_MAX_CRAWL_DELAY": 0.35, "REP_OVER_MAX_CRAWL_DELAY": limit}
+    result = await crawl_with(entries, plans, CONCURRENT_REQUESTS=32, **limits)
     refused = [far.url("/")] if limit == "forbid" else []
     assert result.forbidden == [hurried.url("/x"), *refused]
     assert len(result.downloaded) == len(plans) - len(result.forbidden)
@@ -194,13 +180,12 @@ async def test_the_pace_of_an_override_is_kept(site: Site, limit: str) -> None:
     assert result.stats[UNUSED] == 1  # the group asks for what the rules ask for
 
 
-@ensureDeferred
 async def test_expired_overrides_are_named_and_not_applied(site: Site) -> None:
     """Once, at the start; an unused one at the close."""
     shop = site.authority(NOTHING)
     yesterday = (today() - timedelta(days=1)).isoformat()
     entries = [entry(shop, "allow", until=yesterday), entry(shop, "delay", delay=0, paths=["/q"])]
-    result = (await crawl_with(entries, [shop.url("/a"), shop.url("/b")])).check()
+    result = await crawl_with(entries, [shop.url("/a"), shop.url("/b")])
     assert len(result.forbidden) == 2
     assert (result.stats[EXPIRED], result.stats[UNUSED]) == (1, 1)
     assert USED not in result.stats
@@ -211,52 +196,43 @@ async def test_expired_overrides_are_named_and_not_applied(site: Site) -> None:
     assert "delay, entry 2" in unused
 
 
-@ensureDeferred
-async def test_an_override_that_expires_during_the_crawl_ends(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_override_that_expires_during_the_crawl_ends(site: Site, clock: Ahead) -> None:
     """With its last day, and it is named at the close."""
-    shop = site.authority(NOTHING)
-    applied = AppliedOverrides.__init__
 
-    def clock() -> float:
-        return time.time() + (86_400 if len(shop.page_hits) >= 2 else 0)
+    def page(_: Hit) -> Reply:
+        clock.seconds = DAY if len(shop.page_hits) >= 2 else 0.0
+        return html()
 
-    def with_clock(self: Any, overrides: Any, stats: Any, read_pace: Any, _: Any) -> None:
-        applied(self, overrides, stats, read_pace, clock)
-
-    monkeypatch.setattr(AppliedOverrides, "__init__", with_clock)
+    shop = site.authority(NOTHING, page)
     urls = [shop.url(f"/{number}") for number in range(6)]
     entries = [entry(shop, "allow", until=today().isoformat())]
-    result = (await crawl_with(entries, urls, CONCURRENT_REQUESTS=1)).check()
+    result = await crawl_with(entries, urls, CONCURRENT_REQUESTS=1)
     assert result.downloaded
     assert result.forbidden
     assert result.stats[EXPIRED] == 1
     assert UNUSED not in result.stats
 
 
-@ensureDeferred
 async def test_a_redirect_meets_the_overrides_of_its_target(site: Site) -> None:
     """Each hop is a request of its own."""
     target = site.authority(NOTHING)
     shop = site.authority(RULES, pages=Reply(302, headers={"Location": target.url("/t")}))
     entries = [entry(shop, "allow")]
-    result = (await crawl_with(entries, [shop.url("/private")])).check()
+    result = await crawl_with(entries, [shop.url("/private")])
     assert result.forbidden == [shop.url("/private")]
     assert not target.page_hits
-    result = (await crawl_with([*entries, entry(target, "allow")], [shop.url("/private")])).check()
+    result = await crawl_with([*entries, entry(target, "allow")], [shop.url("/private")])
     assert result.downloaded == [shop.url("/private")]
     assert result.stats[USED] == 2
 
 
-@ensureDeferred
 async def test_explain_shows_both_verdicts(site: Site) -> None:
     """And counts no use: nothing is requested."""
     shop, other = site.authorities(2, NOTHING)
-    settings = obey(REP_OVERRIDES=[entry(shop, "allow", paths=["/a"])])
     urls = [shop.url("/a"), shop.url("/b"), other.url("/a"), shop.url("/robots.txt")]
-    result = (await crawl(AskingSpider, settings, questions=[(url, None) for url in urls])).check()
-    overridden, plain, elsewhere, itself = result.crawler.spider.answers
+    entries, questions = [entry(shop, "allow", paths=["/a"])], [(url, None) for url in urls]
+    result, answers = await ask(questions, REP_OVERRIDES=entries)
+    overridden, plain, elsewhere, itself = answers
     assert overridden.allowed
     assert overridden.without.line == 2
     assert "ops@example.org" in overridden.override
@@ -266,7 +242,6 @@ async def test_explain_shows_both_verdicts(site: Site) -> None:
     assert USED not in result.stats
 
 
-@ensureDeferred
 async def test_overrides_of_a_file(site: Site, tmp_path: Path) -> None:
     """And the middleware by hand."""
     shop = site.authority(NOTHING)
@@ -275,19 +250,17 @@ async def test_overrides_of_a_file(site: Site, tmp_path: Path) -> None:
         f'[[override]]\nauthority = "{shop.url("/")}"\naction = "allow"\npaths = ["/a"]\n'
         f'reason = "ours"\nby = "us"\nuntil = {today()}\n'
     )
-    settings = by_hand(REP_OVERRIDES=str(toml))
     plans = [shop.url("/a"), shop.url("/b")]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, by=by_hand, REP_OVERRIDES=str(toml))
     assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
 
 
-@ensureDeferred
 async def test_hostile_text_in_an_override_stays_in_its_line(site: Site) -> None:
     """Control characters and length: a reason cannot make a line of its own."""
     shop = site.authority(NOTHING)
     reason = "a\x1b[31m\u2028b" + "c" * 5_000
     entries = [entry(shop, "allow", reason=reason), entry(shop, "forbid", paths=["/z"])]
-    result = (await crawl_with(entries, [shop.url("/a")])).check()
+    result = await crawl_with(entries, [shop.url("/a")])
     for line in result.lines("(by|An) override"):
         assert line.isprintable()
         assert len(line) < 1_000

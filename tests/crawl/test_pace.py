@@ -7,24 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
-from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
-from tests.crawl.pacing import gaps, taken
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.clock import DAY, Ahead
+from tests.crawl.harness import visit
+from tests.crawl.pacing import HURRIED, gaps, pages, taken
+from tests.crawl.plugin import RULES
 from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import waits
-
-DAY = 86_400.0
-
-
-def pages(authority: Authority, count: int) -> list[str]:
-    """The URLs of so many pages."""
-    return [authority.url(f"/{number}") for number in range(count)]
 
 
 def since(first: Authority, other: Authority) -> list[float]:
@@ -52,8 +44,8 @@ async def at_their_pace(site: Site, mode: str) -> dict[float, list[Authority]]:
     }
     shops = {seconds: [site.authority(robots) for robots in asked[seconds]] for seconds in asked}
     urls = [url for those in shops.values() for shop in those for url in pages(shop, 4)]
-    settings = obey(ROBOTSTXT_USER_AGENT="mybot", REP_MAX_CRAWL_DELAY=0.4, CONCURRENT_REQUESTS=99)
-    (await crawl_under(mode, settings=settings, plans=urls)).check()
+    settings = {"REP_MAX_CRAWL_DELAY": 0.4, "CONCURRENT_REQUESTS": 99}
+    await visit(urls, mode=mode, ROBOTSTXT_USER_AGENT="mybot", **settings)
     for seconds, those in shops.items():
         for shop in those:
             assert len(shop.page_hits) == 4
@@ -61,15 +53,12 @@ async def at_their_pace(site: Site, mode: str) -> dict[float, list[Authority]]:
     return shops
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_request_rates_and_groups(site: Site, mode: str) -> None:
     """Request-rate is kept; the group of the agent decides, not that of *."""
     await at_their_pace(site, mode)
 
 
 @waits
-@ensureDeferred
 async def test_no_site_is_asked_much_later_than_it_wants(site: Site) -> None:
     """Nor is one that asks another agent for a pace asked slowly."""
     shops = await at_their_pace(site, "asyncio")
@@ -131,8 +120,6 @@ def one_slot(site: Site) -> tuple[list[Any], Callable[[], None]]:
     return [{"url": url, "meta": {"download_slot": "shared"}} for url in urls], check
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_host_keeps_its_pace_however_its_requests_come(site: Site, mode: str) -> None:
     """In one crawl.
 
@@ -142,19 +129,17 @@ async def test_a_host_keeps_its_pace_however_its_requests_come(site: Site, mode:
     shop = site.authority("User-agent: *\nDisallow: /no\nCrawl-delay: 0.1\n")
     shop.pages = lambda hit: redirect("/no") if hit.path == "/0" else html()
     plans = [*pages(shop, 5), *(plan for those, _ in cases for plan in those)]
-    result = (await crawl_under(mode, settings=hurried(), plans=plans)).check()
+    result = await visit(plans, mode=mode, **HURRIED)
     assert result.forbidden == [shop.url("/0")]
     assert len(result.downloaded) == len(plans) - 1
     for _, check in cases:
         check()
 
 
-@ensureDeferred
 async def test_the_pace_can_be_switched_off(site: Site) -> None:
     """REP_CRAWL_DELAY = False: as fast as the operator likes, and nothing is too much to ask."""
     shop = site.authority("User-agent: *\nCrawl-delay: 99\n")
-    settings = {"REP_CRAWL_DELAY": False, "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
-    result = await visit(pages(shop, 6), **settings)
+    result = await visit(pages(shop, 6), REP_CRAWL_DELAY=False, REP_OVER_MAX_CRAWL_DELAY="forbid")
     assert len(shop.page_hits) == 6
     assert "robotstxt/crawl_delay/applied" not in result.stats
 
@@ -168,20 +153,15 @@ async def test_the_pace_can_be_switched_off(site: Site) -> None:
         pytest.param(0.0, 0.4, marks=pytest.mark.slow),
     ],
 )
-@ensureDeferred
 async def test_a_refresh_changes_the_pace(
-    site: Site, monkeypatch: pytest.MonkeyPatch, before: float, after: float
+    site: Site, clock: Ahead, before: float, after: float
 ) -> None:
     """RFC 9309 2.4: what the newer robots.txt asks for is kept, be it more, less or nothing."""
-    clock = take_over(monkeypatch)
-
-    def tick(ended: int) -> None:
-        clock.seconds = 2 * DAY if ended >= 4 else 0.0
-
     shop = site.authority(
         [f"User-agent: *\nCrawl-delay: {seconds}\n" for seconds in (before, after)]
     )
-    (await crawl(OneByOneSpider, obey(), plans=pages(shop, 8), tick=tick)).check()
+    tick = clock.through([0, 0, 0, 0, 2 * DAY])
+    await visit(pages(shop, 8), OneByOneSpider, tick=tick)
     assert (len(shop.page_hits), len(shop.robots_hits)) == (8, 2)
     first, second = gaps(shop)[:3], gaps(shop)[4:]
     assert min(first) >= before
@@ -190,12 +170,11 @@ async def test_a_refresh_changes_the_pace(
         assert sorted(second)[1] < after + 0.2
 
 
-@ensureDeferred
 async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     """REP_MAX_CRAWL_DELAY; the log names each authority once, the stat counts them."""
     shops = site.authorities(2, "User-agent: *\nCrawl-delay: 3600\n")
     urls = [url for shop in shops for url in pages(shop, 3)]
-    result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
+    result = await visit(urls, REP_MAX_CRAWL_DELAY=0.2)
     for shop in shops:
         assert min(gaps(shop)) >= 0.2  # an hour between them would be too long for this test
         said = "asks for 3,600 s .*; REP_MAX_CRAWL_DELAY cuts that to 0.2 s"
@@ -204,7 +183,6 @@ async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     assert result.stats["robotstxt/crawl_delay/applied"] == 2
 
 
-@ensureDeferred
 async def test_a_long_delay_can_forbid(site: Site) -> None:
     """REP_OVER_MAX_CRAWL_DELAY = "forbid": a site that asks for too much is left alone."""
     shop, at_will = site.authority("User-agent: *\nCrawl-delay: 0.1\n"), site.authority(RULES)
@@ -223,7 +201,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
 @pytest.mark.parametrize(
     "chosen", first(1, [False, True]), ids=["slot of the host", "slot of the request"]
 )
-@ensureDeferred
 async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
     site: Site, chosen: bool
 ) -> None:
@@ -232,7 +209,7 @@ async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
     meta = {"download_slot": "gentle"} if chosen else {}
     slots = {"gentle" if chosen else shop.host: {"delay": 0.5}}
     plans = [{"url": shop.url(f"/{n}"), "meta": dict(meta)} for n in range(2)]
-    (await crawl(settings=obey(DOWNLOAD_SLOTS=slots), plans=plans)).check()
+    await visit(plans, DOWNLOAD_SLOTS=slots)
     first, second = sorted(shop.page_hits, key=lambda hit: hit.received)
     assert first.finished
     assert second.received - first.finished >= 0.49
@@ -241,33 +218,22 @@ async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
 # --- each gap, at the server
 
 
-SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
-
-
-def hurried(**more: Any) -> dict[str, Any]:
-    """Much more concurrency than a robots.txt with a delay agrees to."""
-    return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **more)
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
     """Neither does concurrency; and the delay of one authority does not slow another."""
-    shop, other = site.authority(SLOW), site.authority(RULES)
-    settings = hurried(AUTOTHROTTLE_ENABLED=True, AUTOTHROTTLE_START_DELAY=0.1)
+    shop, other = site.authority("User-agent: *\nCrawl-delay: 0.3\n"), site.authority(RULES)
+    throttled = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}
     plans = [*pages(shop, 5), *pages(other, 5)]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    result = await visit(plans, mode=mode, **HURRIED, **throttled)
     assert (len(shop.page_hits), len(other.page_hits)) == (5, 5)
     assert min(gaps(shop)) >= 0.3
     assert other.page_hits[-1].received < shop.page_hits[-1].received
     assert result.stats["robotstxt/crawl_delay/applied"] == 1
 
 
-@ensureDeferred
 async def test_the_longer_delay_of_the_operator_is_never_undercut(site: Site) -> None:
     """Jitter varies it by up to a half; of that, what lengthens it is kept."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    (await crawl(settings=hurried(DOWNLOAD_DELAY=0.2), plans=pages(shop, 10))).check()
+    await visit(pages(shop, 10), **HURRIED, DOWNLOAD_DELAY=0.2)
     assert len(gaps(shop)) == 9
     assert min(gaps(shop)) >= 0.2
     assert max(gaps(shop)) > 0.205

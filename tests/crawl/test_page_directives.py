@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
-from tests.crawl.harness import crawl
+from tests.crawl.faults import FaultError, crawled, modules, some, struck
+from tests.crawl.harness import crawl, settings_of, visit, within
 from tests.crawl.links import (
     CLOSED,
     VILLAGE,
@@ -18,10 +25,13 @@ from tests.crawl.links import (
     meta,
     with_header,
 )
+from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.replies import Hang, Reply, redirect
+from tests.rows import first
 from tests.site import Authority, Site
+from tests.timed import waits
 
 
 def obeying(**settings: Any) -> dict[str, Any]:
@@ -34,9 +44,13 @@ def paths(shop: Authority, urls: list[str]) -> list[str]:
     return sorted(url.removeprefix(shop.url("/").removesuffix("/")) for url in urls)
 
 
-async def visit(shop: Authority, settings: Any, spider: Any = LinksSpider) -> Result:
-    """One crawl from the first page of an authority on."""
-    return (await crawl(spider, settings, plans=[shop.url("/")])).check()
+async def crawl_of(shop: Authority, spider: Any = LinksSpider, **named: Any) -> Result:
+    """One crawl from the first page of an authority on, by default one that obeys its pages."""
+    return await visit([shop.url("/")], spider, **{"by": obeying, **named})
+
+
+class OwnGate(RepDownloaderMiddleware):
+    """That of a project."""
 
 
 def page_stats(result: Result) -> dict[str, int]:
@@ -45,36 +59,27 @@ def page_stats(result: Result) -> dict[str, int]:
     return {k.removeprefix(prefix): v for k, v in result.stats.items() if k.startswith(prefix)}
 
 
-OWN_ORDER = obeying(SPIDER_MIDDLEWARES={RepSpiderMiddleware: 640})
-BY_HAND = by_hand(
-    DOWNLOADER_MIDDLEWARES={BUILT_IN: None, type("OwnGate", (RepDownloaderMiddleware,), {}): 100},
-    SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
-    REP_PAGE_DIRECTIVES="obey",
-    ROBOTSTXT_USER_AGENT="mybot",
-)
+WAYS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "asynchronous": {"spider": AsyncLinksSpider},
+    "own order": {"SPIDER_MIDDLEWARES": {RepSpiderMiddleware: 640}},
+    "by hand, own gate": {
+        "by": partial(by_hand, REP_PAGE_DIRECTIVES="obey", ROBOTSTXT_USER_AGENT="mybot"),
+        "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OwnGate: 100},
+        "SPIDER_MIDDLEWARES": {RepSpiderMiddleware: 100},
+    },
+}
 
 
-@pytest.mark.parametrize(
-    ("settings", "spider"),
-    [
-        (obeying(), LinksSpider),
-        (obeying(), AsyncLinksSpider),
-        (OWN_ORDER, LinksSpider),
-        (BY_HAND, LinksSpider),
-    ],
-    ids=["plain", "asynchronous", "own order", "by hand, own gate"],
-)
-@ensureDeferred
-async def test_links_of_nofollow_pages_end_in_robots_forbidden(
-    site: Site, settings: Any, spider: Any
-) -> None:
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+async def test_links_of_nofollow_pages_end_in_robots_forbidden(site: Site, how: Any) -> None:
     """By META, by either header, for all and for this crawler.
 
     The verdict has no rule of robots.txt, and its text does not blame one. The middleware is there
     once, where the project has it; a project may extend the gate.
     """
     shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, settings, spider)
+    result = await crawl_of(shop, **how)
     middlewares = result.crawler.engine.scraper.spidermw.middlewares
     assert [isinstance(each, RepSpiderMiddleware) for each in middlewares].count(True) == 1
     assert paths(shop, result.forbidden) == CLOSED
@@ -98,14 +103,13 @@ async def test_links_of_nofollow_pages_end_in_robots_forbidden(
 
 
 @pytest.mark.parametrize("more", [{}, {"REP_NOINDEX": "drop"}], ids=["plain", "noindex"])
-@ensureDeferred
 async def test_by_default_pages_are_counted_and_nothing_changes(site: Site, more: Any) -> None:
     """One line at the close says what pages said, and advertises no setting.
 
     `REP_NOINDEX` is a part of obeying.
     """
     shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(ROBOTSTXT_USER_AGENT="mybot", **more))
+    result = await crawl_of(shop, by=obey, ROBOTSTXT_USER_AGENT="mybot", **more)
     assert result.forbidden == []
     assert result.stats["item_scraped_count"] == 14
     assert {*CLOSED} <= {*paths(shop, result.downloaded)}
@@ -127,14 +131,13 @@ OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop"}
     ],
     ids=["preferences alone", "both off", "robots.txt is not obeyed", "disabled"],
 )
-@ensureDeferred
 async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there: bool) -> None:
     """The spider middleware may have other things to do; callbacks may ask all the same.
 
     Where it has none, it is not there, and there is no warning of a middleware that is disabled.
     """
     shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(**settings))
+    result = await crawl_of(shop, by=obey, **settings)
     middlewares = result.crawler.engine.scraper.spidermw.middlewares
     assert any(isinstance(each, RepSpiderMiddleware) for each in middlewares) is is_there
     assert page_stats(result) == {}
@@ -148,7 +151,6 @@ async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there:
     ]
 
 
-@ensureDeferred
 async def test_a_request_may_name_another_crawler(site: Site) -> None:
     """The page is read for the name by which its request went."""
     shop = site.authority(RULES, VILLAGE)
@@ -156,20 +158,18 @@ async def test_a_request_may_name_another_crawler(site: Site) -> None:
         {"url": shop.url("/for-other"), "meta": {"robotstxt_user_agent": "otherbot"}},
         {"url": shop.url("/for-mybot"), "meta": {"robotstxt_user_agent": "otherbot"}},
     ]
-    result = (await crawl(LinksSpider, obeying(), plans=plans)).check()
+    result = await visit(plans, LinksSpider, by=obeying)
     assert paths(shop, result.forbidden) == ["/for-other/1"]
     assert paths(shop, result.downloaded) == ["/for-mybot", "/for-mybot/1", "/for-other"]
 
 
-@ensureDeferred
 async def test_a_profile_counts_for_pages(site: Site) -> None:
     """In the text of 1996-98, NOINDEX alone closes the links."""
     shop = site.authority(Reply(404), {"/": links("/a", head=meta("noindex"))})
-    assert (await visit(shop, obeying())).forbidden == []
-    assert (await visit(shop, obeying(REP_PROFILE="kollar"))).forbidden == [shop.url("/a")]
+    assert (await crawl_of(shop)).forbidden == []
+    assert (await crawl_of(shop, REP_PROFILE="kollar")).forbidden == [shop.url("/a")]
 
 
-@ensureDeferred
 async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) -> None:
     """All of it, without naming the crawler: what the crawl does not need, too.
 
@@ -180,18 +180,17 @@ async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) ->
         "/a": '<html><head><meta name="URL" content="https://e.org/a">',
     }
     shop = site.authority(RULES, pages)
-    result = await visit(shop, obeying())
+    result = await crawl_of(shop)
     said = result.crawler.spider.said
     assert said[shop.url("/")].restrictions == {"nosnippet"}
     assert said[shop.url("/")].document_state == "static"
     assert said[shop.url("/a")].url == "https://e.org/a"
     shop.pages = {"/": links("/a")}
-    result = await visit(shop, obeying())
+    result = await crawl_of(shop)
     assert page_stats(result) == {"count": 2}
     assert result.lines("What pages said") == []
 
 
-@ensureDeferred
 async def test_a_request_that_says_so_itself_or_has_no_page_passes(site: Site) -> None:
     """`dont_obey_robotstxt` is counted as any other; a start request has no page."""
     shop = site.authority(RULES, VILLAGE)
@@ -200,55 +199,50 @@ async def test_a_request_that_says_so_itself_or_has_no_page_passes(site: Site) -
         def meta_of(self, response: Any) -> dict[str, Any]:
             return {"dont_obey_robotstxt": True}
 
-    result = await visit(shop, obeying(), ObstinateSpider)
+    result = await crawl_of(shop, ObstinateSpider)
     assert result.forbidden == []
     assert {*CLOSED} <= {*paths(shop, result.downloaded)}
     assert result.stats["robotstxt/bypassed"] == 13
     plans = [shop.url(path) for path in ("/by-meta", "/by-meta/1", "/by-header/1")]
-    result = (await crawl(LinksSpider, obeying(), plans=plans)).check()
+    result = await visit(plans, LinksSpider, by=obeying)
     assert result.kind(shop.url("/by-header/1")) == "downloaded"
     kinds = {ending.kind for ending in result.endings if ending.url == shop.url("/by-meta/1")}
     assert kinds == {"downloaded", "forbidden"}
 
 
-@ensureDeferred
 async def test_a_refused_request_waits_for_nothing(site: Site) -> None:
     """Neither for rules, which are not even asked for, nor for a pace, whatever its scheme."""
     hung = site.authority(Hang())
     urls = [f"/{n}" for n in range(10)]
     page = links(hung.url("/a"), "data:,x", *urls, head=meta("nofollow"))
     shop = site.authority("User-agent: *\nCrawl-delay: 60\n", {"/": page})
-    result = await visit(shop, obeying(REP_TIMEOUT=20))
+    result = await crawl_of(shop, REP_TIMEOUT=20)
     assert result.forbidden == [hung.url("/a"), "data:,x", *map(shop.url, urls)]
     assert hung.hits == []
-    problem = result.problem("data:,x")
-    assert problem.text == "Forbidden by page directive: nofollow (meta)"
-    assert problem.exception is not None
-    assert problem.exception.authority is None  # type: ignore[attr-defined]
+    error: Any = result.problem("data:,x").exception
+    assert str(error) == "Forbidden by page directive: nofollow (meta)"
+    assert error.authority is None
 
 
-@ensureDeferred
 async def test_only_the_response_that_is_served_counts(site: Site) -> None:
     """What the header of a redirect says is not said of the page that it leads to."""
     away = Reply(302, b"", {"Location": "/open", "X-Robots-Tag": "nofollow"})
     shop = site.authority(RULES, {**VILLAGE, "/": away})
-    result = await visit(shop, obeying())
+    result = await crawl_of(shop)
     assert paths(shop, result.downloaded) == ["/", "/open/1"]
     back = site.authority(RULES, {**VILLAGE, "/": redirect("/by-meta")})
-    assert paths(back, (await visit(back, obeying())).forbidden) == ["/by-meta/1", "/by-meta/2"]
+    assert paths(back, (await crawl_of(back)).forbidden) == ["/by-meta/1", "/by-meta/2"]
 
 
-@ensureDeferred
 async def test_a_page_out_of_the_http_cache_counts(site: Site, tmp_path: Any) -> None:
     """Its header is kept with it."""
     shop = site.authority(RULES, VILLAGE)
-    settings = obeying(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     for _ in range(2):
-        assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
+        assert paths(shop, (await crawl_of(shop, **cache)).forbidden) == CLOSED
     assert len([hit for hit in shop.hits if hit.path == "/by-header"]) == 1
 
 
-@ensureDeferred
 async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None:
     """Also of those whose date is over; one line of DEBUG for each page."""
     pages = {
@@ -264,7 +258,7 @@ async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None
             yield from super().found(response)
             yield {"more": response.url}
 
-    result = await visit(shop, obeying(REP_NOINDEX="drop"), TwoItemsSpider)
+    result = await crawl_of(shop, TwoItemsSpider, REP_NOINDEX="drop")
     assert result.stats["item_scraped_count"] == 4
     said = {"count": 4, "noindex": 1, "unavailable_after": 2, "items_dropped": 4}
     assert page_stats(result) == said
@@ -305,7 +299,6 @@ class MapSpider(LinksSpider):
     ],
     ids=["on request", "by default", "where pages are not obeyed"],
 )
-@ensureDeferred
 async def test_nofollow_links_are_refused_on_request(
     site: Site, settings: dict[str, Any], refused: list[str]
 ) -> None:
@@ -317,3 +310,183 @@ async def test_nofollow_links_are_refused_on_request(
         problem = result.problem(shop.url(path))
         assert problem.text.startswith("Forbidden by page directive: nofollow (rel)")
     assert len(result.downloaded) == 6 - len(refused)
+
+
+# --- what becomes of a refused request beside all that Scrapy does
+
+
+@pytest.mark.parametrize("order", [["/closed", "/open"], ["/open", "/closed"]], ids=" ".join)
+async def test_the_same_url_found_elsewhere_is_fetched(site: Site, order: list[str]) -> None:
+    """Whichever page comes first: the duplicate filter does not know what was refused.
+
+    Each refused request has its end, however often the URL is found; those that pass are filtered.
+    A refused one has the depth, the referer and the callback of any other.
+    """
+    shared = ("/shared", "/shared", "/other")
+    pages = {"/closed": links(*shared, head=meta("nofollow")), "/open": links(*shared)}
+    shop = site.authority(RULES, pages)
+    plans = [{"url": shop.url(path), "priority": -n} for n, path in enumerate(order)]
+    how = {"by": obeying, "whole": False, "CONCURRENT_REQUESTS": 1}
+    result = await visit(plans, LinksSpider, **how, REFERRER_POLICY="unsafe-url")
+    assert paths(shop, result.forbidden) == ["/other", "/shared", "/shared"]
+    refused = result.crawler.spider.refused[0]
+    assert (refused.meta["depth"], result.stats["request_depth_max"]) == (1, 1)
+    assert refused.headers["Referer"].decode() == shop.url("/closed")
+    assert refused.callback == result.crawler.spider.page
+    assert paths(shop, result.downloaded) == sorted([*order, "/other", "/shared"])
+    assert result.stats["dupefilter/filtered"] == 1
+
+
+async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> None:
+    """The mark is on a copy: what the spider keeps may be yielded from another page."""
+    pages = {"/closed": links(head=meta("nofollow")), "/open": links()}
+    shop = site.authority(RULES, pages)
+
+    class Spider(LinksSpider):
+        kept: Request | None = None
+
+        def found(self, response: Any) -> Any:
+            if self.kept is None:
+                self.kept = self.request(shop.url("/shared"))
+            if not response.url.endswith("/shared"):
+                yield self.kept
+
+    plans = [shop.url("/closed"), {"url": shop.url("/open"), "priority": -1}]
+    result = await crawl(Spider, obeying(CONCURRENT_REQUESTS=1), plans=plans)
+    kinds = {ending.kind for ending in result.endings if ending.url == shop.url("/shared")}
+    assert kinds == {"forbidden", "downloaded"}  # whichever page comes first
+    spider: Any = result.crawler.spider
+    assert not spider.kept.dont_filter
+    assert not [key for key in spider.kept.meta if key.startswith("_")]
+
+
+async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) -> None:
+    """`replace` does not know how to make it: it is marked itself, and one line says why."""
+    shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow"))})
+
+    class UncopiedRequest(Request):
+        def __init__(self, *args: Any, reason: str, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+
+    class Spider(LinksSpider):
+        def found(self, response: Any) -> Any:
+            for plain in super().found(response):
+                if isinstance(plain, Request):
+                    fields = {name: getattr(plain, name) for name in plain.attributes}
+                    yield UncopiedRequest(**fields, reason="a test")
+
+    result = await crawl_of(shop, Spider, expected=["The marking of a request failed"])
+    assert result.forbidden == [shop.url("/a")]
+
+
+@pytest.mark.parametrize("again", [{}, {"dont_obey_robotstxt": True}], ids=["same", "insisting"])
+async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict[str, Any]) -> None:
+    """It is refused once more, unless it says itself that it does not obey."""
+    shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow")), "/a": links("/b")})
+
+    class Spider(LinksSpider):
+        def failed(self, failure: Any) -> Any:
+            super().failed(failure)
+            if not self.refused[1:]:
+                number = {"number": len(self.made)}
+                self.made.append(shop.url("/a"))
+                yield failure.request.replace(meta={**failure.request.meta, **number, **again})
+
+        def meta_of(self, response: Any) -> dict[str, Any]:
+            kept = {k: v for k, v in response.meta.items() if k != "dont_obey_robotstxt"}
+            return kept if response.url == shop.url("/a") else {}
+
+    result = await crawl_of(shop, Spider)
+    kinds = [ending.kind for ending in result.endings if ending.url == shop.url("/a")]
+    assert kinds == ["forbidden", "downloaded" if again else "forbidden"]
+    if again:  # the mark went along with the meta, and is taken off where the page says nothing
+        assert result.kind(shop.url("/b")) == "downloaded"
+
+
+async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
+    site: Site, tmp_path: Path
+) -> None:
+    """The mark is kept on disk with the request, and the URL is not known to the filter."""
+    shop = site.authority(RULES, {"/": links("/a", "/b", head=meta("nofollow"))})
+    job = {"by": obeying, "whole": False, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
+    first = await visit([shop.url("/")], LinksSpider, **job, CLOSESPIDER_ITEMCOUNT=1)
+    assert first.stats["finish_reason"] == "closespider_itemcount"
+    second = await visit([], LinksSpider, **job)
+    assert sorted(first.forbidden + second.forbidden) == [shop.url("/a"), shop.url("/b")]
+    assert second.forbidden
+    assert second.downloaded == []
+    for path in ("/a", "/b"):
+        third = await visit([shop.url(path)], LinksSpider, **job)
+        assert third.downloaded == [shop.url(path)]
+
+
+async def test_a_crawl_spider_is_unharmed(site: Site) -> None:
+    """Its rules, callbacks and errbacks work as they do without the middleware."""
+    shop = site.authority(RULES, VILLAGE)
+    pages, refused = [], []
+
+    class RuleSpider(CrawlSpider):
+        name = "rules"
+        rules = (Rule(LinkExtractor(), callback="page", follow=True, errback="failed"),)
+
+        def page(self, response: Any) -> None:
+            pages.append(response.url)
+
+        def failed(self, failure: Any) -> None:
+            refused.append(failure.request.url)
+
+    with LogTap() as tap:
+        crawler = Crawler(RuleSpider, settings_of(obeying()))
+        await within(30, crawler.crawl(start_urls=[shop.url("/")]))
+    assert paths(shop, refused) == CLOSED
+    assert {"/by-meta", "/open", "/open/1", "/for-other/1"} <= {*paths(shop, pages)}
+    assert not [line for line in tap.lines if line.level in ("ERROR", "WARNING")]
+
+
+EVIL = "evil\x1b[31m\u202e"
+HOSTILE = {
+    "unknown terms": meta(f"{EVIL}, nofollow, {EVIL}: 5"),
+    "a million metas": "<meta name=robots content=nofollow>" * 15_000,
+    "a tag without an end": meta("nofollow") + "<meta name=robots content='" + EVIL * 50_000,
+    "20 MB without an end": meta("nofollow") + "<" + "x" * 20_000_000,
+    "open elements": meta("nofollow") + "<div>" * 100_000,
+}
+
+
+@pytest.mark.parametrize("page", first(2, HOSTILE.values()))
+async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
+    """Names of stats are a closed list, and what a page says stays in its statements."""
+    lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]
+    reply = Reply(200, page, [("Content-Type", "text/html"), *lines])
+    shop = site.authority(RULES, {"/": reply})
+
+    class Spider(LinksSpider):
+        def found(self, response: Any) -> Any:
+            yield self.request(shop.url("/x"))
+
+    result = await crawl_of(shop, Spider, LOG_LEVEL="DEBUG")
+    assert result.forbidden == [shop.url("/x")]
+    assert result.lines("evil") == []
+    assert not [name for name in result.stats if "evil" in name]
+    assert page_stats(result) == {"count": 1, "nofollow": 1, "requests_refused": 1}
+
+
+READING = ("pages", "gate.nofollow", "gate.page_responses", "spidermiddlewares")
+"""What reads and marks."""
+
+
+@waits
+@pytest.mark.parametrize("error", [FaultError, CancelledError])
+async def test_a_fault_of_ours_is_no_permission(site: Site, error: type[BaseException]) -> None:
+    """Where a page cannot be read, its links are refused; no request is lost."""
+    shop = site.authority(RULES, VILLAGE)
+    settings = obeying(REP_NOINDEX="drop", REP_LINK_NOFOLLOW=True, RETRY_ENABLED=False)
+
+    async def look() -> str:
+        before = len(shop.hits)
+        await crawled(settings, LinksSpider, plans=[shop.url("/")])
+        came = {hit.path for hit in shop.hits[before:]} & {*CLOSED}
+        return f"{came} came" if came else ""
+
+    names = modules(*(f"scrapy_rep.{name}" for name in READING))
+    assert await struck(names, look, some(25, error.__name__), error=error) == []

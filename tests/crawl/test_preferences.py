@@ -10,20 +10,14 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from scrapy_rep import (
-    RepDownloaderMiddleware,
-    RepSpiderMiddleware,
-    RobotsTxt,
-    usage_preferences,
-)
+from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsTxt, usage_preferences
 from scrapy_rep.preferences.statement import CATEGORIES
-from tests.crawl.harness import crawl, visit
-from tests.crawl.plugin import BUILT_IN, by_hand, obey
+from tests.crawl.harness import visit
+from tests.crawl.plugin import BUILT_IN, SKIPPING, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.preferences.answers import answers
@@ -93,7 +87,6 @@ class NamelessGate(RepDownloaderMiddleware):
 
 
 @pytest.mark.parametrize("directives", ["report", "off"])
-@ensureDeferred
 async def test_by_default_a_crawl_is_told_and_not_changed(site: Site, directives: str) -> None:
     """All pages and items come; stats and one line at the end say what was disallowed.
 
@@ -115,7 +108,6 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site, directives
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "the gate alone"])
-@ensureDeferred
 async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any) -> None:
     """The managed block, and Content-Usage by path; the exception names the statement.
 
@@ -124,8 +116,7 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
     managed, by_path, free = site.authority(MANAGED), site.authority(BY_PATH), site.authority()
     urls = [managed.url("/x"), by_path.url("/text"), free.url("/"), by_path.url("/art/1")]
     rendered = {"url": free.url("/render"), "meta": {"robotstxt_page": by_path.url("/art/2")}}
-    use = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    result = (await crawl(OneByOneSpider, settings(**use), plans=[*urls, rendered])).check()
+    result = await visit([*urls, rendered], OneByOneSpider, by=settings, **SKIPPING)
     assert result.downloaded == urls[1:3]
     assert result.forbidden == [urls[0], urls[3], free.url("/render")]
     assert result.stats["robotstxt/cache/hit"] == 2
@@ -141,7 +132,6 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
 
 
 @pytest.mark.parametrize("spider", [UseSpider, AsyncUseSpider])
-@ensureDeferred
 async def test_drop_drops_the_items_of_pages_that_disallow(site: Site, spider: Any) -> None:
     """Pages say it by header or meta, an error page too, whose item an errback makes.
 
@@ -171,7 +161,6 @@ async def test_drop_drops_the_items_of_pages_that_disallow(site: Site, spider: A
     assert said(result, shop.url("/noai")) == "train-ai=n"
 
 
-@ensureDeferred
 async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) -> None:
     """`Google-Extended` is a name for training; `*` is not, whatever it forbids.
 
@@ -182,45 +171,35 @@ async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) 
     mined = "User-agent: miner\nDisallow: /art\n"
     shop, strict, mine = (site.authority(robots) for robots in (named, other, mined))
     plans = [shop.url("/art"), mine.url("/art"), shop.url("/text"), strict.url("/art")]
-    settings = {
-        "ROBOTSTXT_USER_AGENT": "mybot",
-        "REP_PREFERENCES": "skip",
-        "REP_PURPOSES": ["train-ai", "tdm"],
-    }
+    settings = {"ROBOTSTXT_USER_AGENT": "mybot", "REP_PURPOSES": ["train-ai", "tdm"]}
     settings["REP_PURPOSE_TOKENS"] = {"train-ai": ["Google-Extended"], "tdm": "miner"}
-    result = await visit(plans, **settings)
+    result = await visit(plans, **settings, REP_PREFERENCES="skip")
     assert result.forbidden == plans[:2]
     problem = result.problem(plans[0])
     assert "the group of Google-Extended disallows train-ai" in problem.text
     assert "the group of miner disallows tdm" in result.problem(plans[1]).text
     assert problem.data["statement"]["line"] == 2
-    told = await visit(plans, UseSpider, **{**settings, "REP_PREFERENCES": "report"})
+    told = await visit(plans, UseSpider, **settings, REP_PREFERENCES="report")
     assert told.downloaded == plans
     assert said(told, plans[0]) == "train-ai=n"
 
 
-@ensureDeferred
 async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Site) -> None:
     """What cannot be read for a fault drops the items. A page that says nothing says it to all."""
     pages = {"/said": page("Content-Usage: train-ai=y"), "/silent": page()}
     shop = site.authority(None, pages)
-    settings = by_hand(
-        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, NamelessGate: 100},
-        SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
-        REP_PAGE_DIRECTIVES="off",
-        REP_PREFERENCES="drop",
-        REP_PURPOSES=["train-ai"],
-    )
+    settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {RepSpiderMiddleware: 100}}
+    settings["DOWNLOADER_MIDDLEWARES"] = {BUILT_IN: None, NamelessGate: 100}
+    settings |= {"REP_PAGE_DIRECTIVES": "off", **SKIPPING, "REP_PREFERENCES": "drop"}
     plans = [shop.url(path) for path in pages]
     failed = "The reading of usage preferences failed"
-    result = (await crawl(UseSpider, settings, plans=plans)).check([failed])
+    result = await visit(plans, UseSpider, by=by_hand, expected=[failed], **settings)
     assert result.downloaded == plans
     assert len(result.lines(failed, "ERROR")) == 1
     assert items(result) == 1
     assert result.stats["robotstxt/preferences/dropped"] == 1
 
 
-@ensureDeferred
 async def test_off_reads_nothing(site: Site) -> None:
     """No stat, no line, no fetch, and no gate that asks; callbacks may still ask for themselves."""
     shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "tdm-reservation: 1"))
@@ -233,7 +212,6 @@ async def test_off_reads_nothing(site: Site) -> None:
     assert said(result, shop.url("/a")) == "train-ai=n tdm=n"
 
 
-@ensureDeferred
 async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
     """RSL: of robots.txt, header and HTML, by `usage_preferences`; nothing fetches them.
 
@@ -283,7 +261,6 @@ HOSTILE = "\x1b[31mPWNED\x07"
 
 
 @pytest.mark.parametrize("mode", first(1, ["skip", "report", "drop"]))
-@ensureDeferred
 async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -> None:
     """Labels, values, locations, licences: the names of stats are from closed lists."""
     robots = (

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.settings import default_settings
 
 from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under, visit
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.harness import RULED, crawl, crawl_in_child, open_and_private, visit
+from tests.crawl.plugin import DEMANDING, NOTHING, OPEN, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
 from tests.proxy import Proxy
@@ -34,8 +33,6 @@ PRIVATE_HEADERS = {
 DEFAULT_HEADERS = {"Cookie": "sid=1", "Authorization": "Bearer t0ken", "Referer": "http://r/"}
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: str) -> None:
     """Not the headers, the cookies, the method or the body, on the first hop or the second.
 
@@ -50,8 +47,7 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
         "method": "POST",
         "body": "of the page",
     }
-    settings = obey(DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS)
-    result = (await crawl_under(mode, settings=settings, plans=[plan])).check()
+    result = await visit([plan], mode=mode, DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS)
     assert result.downloaded == [first.url("/open?q")]
     for hit in [*first.robots_hits, *second.robots_hits]:
         assert (hit.method, hit.target) == ("GET", "/robots.txt")
@@ -64,7 +60,6 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
     assert page.header("X-Of-The-Page") == "yes"
 
 
-@ensureDeferred
 async def test_cookies_stay_on_their_side(site: Site) -> None:
     """The jar's cookies are not sent for robots.txt, and those it sets are not kept."""
     login = html(headers=[("Set-Cookie", "session=1; Path=/")])
@@ -72,7 +67,7 @@ async def test_cookies_stay_on_their_side(site: Site) -> None:
     shop = site.authority(robots, {"/login": login})
     plan = {"url": shop.url("/login"), "meta": {"dont_obey_robotstxt": True}}
     onward = {"/login": ["/one"], "/one": ["/two"]}
-    result = (await crawl(settings=obey(), plans=[plan], onward=onward)).check()
+    result = await visit([plan], onward=onward)
     assert len(result.downloaded) == 3
     assert [hit.header("Cookie") for hit in shop.robots_hits] == [None]
     assert [hit.header("Cookie") for hit in shop.page_hits] == [None, "session=1", "session=1"]
@@ -84,7 +79,6 @@ class ListSpider(RequestsSpider):
     handle_httpstatus_list = (301, 302, 303, 307, 308, 404, 429, 500, 503)
 
 
-@ensureDeferred
 async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
     """Redirects of robots.txt are followed, and failures are failures, whatever the spider sees."""
     robots = [redirect("/rules"), Reply(404, NOTHING), Reply(503, RULES), Reply(429)]
@@ -97,23 +91,18 @@ async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@ensureDeferred
 async def test_the_http_cache_opens_nothing(site: Site, tmp_path: Path, missing: bool) -> None:
     """Neither a robots.txt nor a page out of Scrapy's cache gets around today's rules."""
-    shop = site.authority("User-agent: *\nDisallow:\n")
-    urls = [shop.url("/open"), shop.url("/private")]
-    settings = obey(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
-    first = (await crawl(settings=settings, plans=urls)).check()
-    assert first.downloaded == urls
+    shop = site.authority(OPEN)
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    assert (await open_and_private(shop, **cache)).kinds == ["downloaded", "downloaded"]
     shop.robots = RULES
-    settings["HTTPCACHE_IGNORE_MISSING"] = missing
-    second = (await crawl(settings=settings, plans=urls)).check()
-    assert (second.downloaded, second.forbidden) == (urls[:1], urls[1:])
+    second = await open_and_private(shop, **cache, HTTPCACHE_IGNORE_MISSING=missing)
+    assert second.kinds == RULED
     assert second.stats["httpcache/hit"] == 1
     assert len(shop.robots_hits) == 2
 
 
-@ensureDeferred
 async def test_autothrottle_learns_nothing_from_robots_txt(site: Site) -> None:
     """A slow robots.txt is no sample of the pages' latency, and the verdict is the same."""
     shop = site.authority(Reply(200, RULES, delay=0.5))
@@ -125,7 +114,6 @@ async def test_autothrottle_learns_nothing_from_robots_txt(site: Site) -> None:
     assert len(samples) == len(shop.page_hits) == 4
 
 
-@ensureDeferred
 async def test_an_offsite_page_asks_for_no_robots_txt(site: Site) -> None:
     """What OffsiteMiddleware drops, when it is scheduled or later, is dropped first."""
     shop, away = site.authority(RULES), site.authority(RULES)
@@ -136,17 +124,13 @@ async def test_an_offsite_page_asks_for_no_robots_txt(site: Site) -> None:
     assert away.hits == []
 
 
-@ensureDeferred
 async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None:
     """DOWNLOAD_MAXSIZE, DOWNLOAD_TIMEOUT and URLLENGTH_LIMIT are about pages."""
     shop = site.authority(Reply(200, RULES + "#" * 5000, delay=1.5), {"/open": html("x")})
-    urls = [shop.url("/open"), shop.url("/private")]
     limits = {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 0, "DOWNLOAD_TIMEOUT": 1}
-    result = await visit(urls, **limits)
-    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert (await open_and_private(shop, **limits)).kinds == RULED
 
 
-@ensureDeferred
 async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
     """A dead proxy of one request does not close the site to those that come by another."""
     proxy, dead = Proxy(site), site.refusing()
@@ -165,7 +149,6 @@ async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
 # --- of the crawler, and of a spider
 
 
-@ensureDeferred
 async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
     """Several sites redirect to one robots.txt: DOWNLOAD_DELAY is for pages."""
     target = site.authority(RULES)
@@ -175,7 +158,6 @@ async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
     assert sorted(result.downloaded) == sorted(plans)
 
 
-@ensureDeferred
 async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
     """RFC 9309 section 2.2.2, in every spelling of their URL: they are not even fetched."""
     paths = ("/robots.txt", "/robots.txt#part", "/robots.txt#/a?b")
@@ -195,7 +177,6 @@ LOOKALIKES = [
 ]
 
 
-@ensureDeferred
 async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(site: Site) -> None:
     """A query, a fragment or another path: it is a page like any other."""
     urls = [site.authority(Reply(503)).url(path) for path in LOOKALIKES]
@@ -205,7 +186,6 @@ async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(site: Si
     assert len(site.hits) == len(urls)  # its rules, and no more
 
 
-@ensureDeferred
 async def test_a_request_for_the_rules_is_allowed_once_they_are_known(site: Site) -> None:
     """RFC 9309 section 2.2.2: neither rules, nor a pace, nor the purposes of a crawl refuse it."""
     refusing = [
@@ -215,15 +195,9 @@ async def test_a_request_for_the_rules_is_allowed_once_they_are_known(site: Site
         "Allow: /\n\nUser-agent: buyer\nDisallow: /",
     ]
     shops = [site.authority(f"User-agent: *\n{lines}\n") for lines in refusing]
-    settings = obey(
-        ROBOTSTXT_USER_AGENT="seller",
-        REP_OVER_MAX_CRAWL_DELAY="forbid",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["train-ai"],
-        REP_PURPOSE_TOKENS={"train-ai": ["buyer"]},
-    )
+    names = {"ROBOTSTXT_USER_AGENT": "seller", "REP_PURPOSE_TOKENS": {"train-ai": ["buyer"]}}
     urls = [shop.url(path) for path in ("/a", "/robots.txt") for shop in shops]
-    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
+    result = await visit(urls, OneByOneSpider, **DEMANDING, **names)
     assert [ending.url for ending in result.endings] == urls
     assert (result.forbidden, result.downloaded) == (urls[:4], urls[4:])
 
@@ -275,7 +249,6 @@ NAMES: list[Any] = [
 
 @pytest.mark.parametrize(("settings", "of_spider", "disabled", "name"), NAMES)
 @pytest.mark.filterwarnings("ignore:.*user_agent.*:scrapy.exceptions.ScrapyDeprecationWarning")
-@ensureDeferred
 async def test_by_which_name_robots_txt_is_requested(
     site: Site, settings: dict[str, Any], of_spider: str | None, disabled: str, name: str
 ) -> None:
@@ -287,19 +260,16 @@ async def test_by_which_name_robots_txt_is_requested(
     closed = site.authority(refuses_the_nameless)
     moved = site.authority(redirect(closed.url("/robots.txt")))
     urls = [closed.url("/x"), moved.url("/x")]
-    settings = obey(**settings)
-    if disabled:
-        settings["DOWNLOADER_MIDDLEWARES"] = {f"scrapy.downloadermiddlewares.{disabled}": None}
+    without = {f"scrapy.downloadermiddlewares.{disabled}": None} if disabled else {}
     of_class = {} if of_spider is None else {"user_agent": of_spider}
     spider = type("NamedSpider", (RequestsSpider,), of_class)
-    result = (await crawl(spider, settings, plans=urls)).check()
+    result = await visit(urls, spider, DOWNLOADER_MIDDLEWARES=without, **settings)
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
     digest = crawler_digest(name_of_fetches(result.crawler, result.gate.agents(None)))
     assert digest == blake2b(name.encode("latin-1"), digest_size=8).hexdigest()
 
 
-@ensureDeferred
 async def test_pages_stay_nameless(site: Site) -> None:
     """The name is the robots.txt request's alone."""
     shop = site.authority(RULES)
@@ -309,7 +279,6 @@ async def test_pages_stay_nameless(site: Site) -> None:
     assert "shopbot" not in str(shop.page_hits[0].headers)
 
 
-@ensureDeferred
 async def test_a_refusal_is_kept_under_the_name_that_was_sent(site: Site, tmp_path: Path) -> None:
     """What the site refused to one token is not refused to another, and once is enough."""
 
@@ -338,7 +307,6 @@ class Transport:
                 request.headers[f"X-{key}"] = str(request.meta[key])
 
 
-@ensureDeferred
 async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
     """The meta keys that choose the transport are inherited, on each hop; other keys are not."""
     closed = site.authority(

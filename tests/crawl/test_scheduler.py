@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
-from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import Settings
@@ -20,7 +18,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import Addon, RepScheduler, Withholding
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.scheduler import PatientPriorityQueue, withholding
+from scrapy_rep.scheduler import withholding
 from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl, visit
@@ -76,7 +74,6 @@ class OwnScheduler(Withholding, PlainScheduler):
 
 
 @pytest.mark.parametrize("scheduler", [PlainScheduler, OwnScheduler])
-@ensureDeferred
 async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: type[Any]) -> None:
     """It has neither ``open`` nor ``close``; many sites, paces and rules that come late."""
     shops = [site.authority(LATE) for _ in range(4)] + [site.authority(PACED.format(0.1))]
@@ -87,7 +84,6 @@ async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: ty
     assert min(gaps(shops[-1])) >= 0.1
 
 
-@ensureDeferred
 async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     """``RepScheduler`` and ``RepLastStep`` without the add-on; nothing is left to recommend.
 
@@ -95,9 +91,8 @@ async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     """
     shops = [site.authority(LATE), *site.authorities(2, PACED.format(0.05))]
     shops.append(site.authority(Reply(200, PACED.format(0.05), delay=0.1)))
-    settings = by_hand_with_last_step(SCHEDULER="scrapy_rep.RepScheduler")
     plans = [shop.url(path) for path in ("/a", "/b", "/private", "/c") for shop in shops]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    result = await visit(plans, by=by_hand_with_last_step, SCHEDULER="scrapy_rep.RepScheduler")
     assert not result.lines("RepLastStep is not in|Set SCHEDULER")
     assert result.stats["robotstxt/allowed"] == len(result.downloaded) == 12
     assert result.stats["robotstxt/forbidden"] == len(result.forbidden) == 4
@@ -106,31 +101,11 @@ async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
     assert result.gate.cache_info()["waiting"] == 0
 
 
-@pytest.mark.parametrize("settings", [obey, by_hand_with_last_step])
-@ensureDeferred
-async def test_the_queue_passes_over_crowded_slots_by_hand_as_well(
-    site: Site, settings: Any
-) -> None:
-    """Otherwise a thousand requests to one paced host would hold up all other hosts."""
-    classes: list[Any] = []
-
-    class LookingSpider(RequestsSpider):
-        def found(self, response: Response) -> Any:
-            engine: Any = self.crawler.engine
-            classes.append(engine._slot.scheduler.pqclass)
-            return ()
-
-    chosen = settings(SCHEDULER="scrapy_rep.RepScheduler")
-    (await crawl(LookingSpider, chosen, plans=[site.authority(RULES).url("/a")])).check()
-    assert classes == [PatientPriorityQueue]
-
-
-@ensureDeferred
 async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
     """One line each; requests wait in the downloader, and its limits hold."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.05))
     plans = [shop.url(f"/{n}") for n in range(30)]
-    result = (await crawl(settings=by_hand(CONCURRENT_REQUESTS=4), plans=plans)).check()
+    result = await visit(plans, by=by_hand, CONCURRENT_REQUESTS=4)
     assert sorted(result.downloaded) == sorted(plans)
     assert len(result.lines("RepLastStep is not in", "WARNING")) == 1
     assert len(result.lines("Set SCHEDULER to", "INFO")) == 1
@@ -149,44 +124,29 @@ def test_what_withholds_is_not_wrapped_again() -> None:
     assert settings["SCHEDULER"] is RepScheduler
 
 
-@ensureDeferred
 async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
     """The middleware is not enabled: nothing is withheld."""
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(3)]
-    result = (await crawl(settings={"SCHEDULER": RepScheduler}, plans=plans)).check()
+    result = await visit(plans, by=dict, SCHEDULER=RepScheduler)
     assert result.downloaded == plans
     assert not any(name.startswith("robotstxt") for name in result.stats)
 
 
-class DroppingExtension:
-    """Counts ``request_scheduled``, and drops a URL when it comes the second time."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> DroppingExtension:
-        """Build it."""
-        extension = cls()
-        extension.count, extension.stats = Counter[str](), crawler.stats
-        crawler.signals.connect(extension.scheduled, signal=signals.request_scheduled)
-        return extension
-
-    def scheduled(self, request: Request) -> None:
-        """A request is about to be enqueued."""
-        self.count[request.url] += 1
-        self.stats.set_value("scheduled", dict(self.count))
-        if request.url.endswith("/dropped") and self.count[request.url] > 1:
-            raise IgnoreRequest
-
-
-@ensureDeferred
 async def test_a_request_that_is_dropped_on_its_way_back_holds_up_no_other(site: Site) -> None:
     """A handler of ``request_scheduled`` sees the first request of a site twice."""
-    shop = site.authority(LATE)
+    shop, scheduled = site.authority(LATE), Counter[str]()
+
+    def drop(request: Request) -> None:
+        scheduled[request.url] += 1
+        if request.url.endswith("/dropped") and scheduled[request.url] > 1:
+            raise IgnoreRequest
+
     plans = [shop.url("/dropped"), *(shop.url(f"/{n}") for n in range(5))]
-    settings = obey(EXTENSIONS={DroppingExtension: 0}, CONCURRENT_REQUESTS=2)
-    result = (await crawl(settings=settings, plans=plans)).check_log()
+    on = {signals.request_scheduled: drop}
+    result = await visit(plans, on=on, whole=False, CONCURRENT_REQUESTS=2)
     assert sorted(result.downloaded) == sorted(plans[1:])
-    assert Counter(result.stats["scheduled"].values()) == {1: 5, 2: 1}
+    assert Counter(scheduled.values()) == {1: 5, 2: 1}
 
 
 class AnsweringMiddleware:
@@ -197,7 +157,6 @@ class AnsweringMiddleware:
         return Response(request.url, request=request) if request.url.endswith("/a") else None
 
 
-@ensureDeferred
 async def test_a_first_request_that_never_reaches_the_gate_holds_up_no_other(site: Site) -> None:
     """The downloader no longer has it, so that another one asks for the rules."""
     shops = site.authorities(3, LATE)
@@ -219,16 +178,14 @@ class AgainSpider(RequestsSpider):
         if self.again:
             return
         self.again += 1
-        request = response.request
-        assert request is not None
-        await self.crawler.engine.download_async(request)  # type: ignore[union-attr]
+        request: Any = response.request
+        await self.crawler.engine.download_async(request)
         self.made.append(request.url)
         yield request.replace(dont_filter=True)
         yield request  # the filter of duplicates drops it
 
 
 @pytest.mark.parametrize("robots", [LATE, PACED.format(0.1)], ids=["late", "paced"])
-@ensureDeferred
 async def test_the_same_request_may_be_downloaded_or_yielded_again(site: Site, robots: Any) -> None:
     """A request object is what it was when it was handed out, and no longer."""
     shop = site.authority(robots)
@@ -247,15 +204,13 @@ class CopyingSpider(RequestsSpider):
         """The listing, and requests with its meta."""
         list(super().page(response))
         if self.pages:
-            listing = await self.crawler.engine.download_async(  # type: ignore[union-attr]
-                Request(response.urljoin("/listing"))
-            )
+            url = response.urljoin("/listing")
+            listing = await self.crawler.engine.download_async(Request(url))
             pages, self.pages = self.pages, ()
             for url in pages:
                 yield self.request(url, meta=dict(listing.request.meta))
 
 
-@ensureDeferred
 async def test_a_copy_of_the_meta_of_a_direct_download_is_not_one(
     site: Site, tmp_path: Path
 ) -> None:
@@ -287,15 +242,7 @@ class LazySpider(ClosingSpider):
     async def start(self) -> AsyncIterator[Any]:
         """One request after another."""
         for number in range(self.most):
-            yield Request(f"{self.url}{number}", self.page, errback=self.failed)
-
-    def page(self, response: Response) -> Iterable[Any]:
-        """A page came."""
-        self.crawler.stats.inc_value("pages")  # type: ignore[union-attr]
-        return ()
-
-    def failed(self, failure: Any) -> None:
-        """None came."""
+            yield self.request(f"{self.url}{number}")
 
 
 @pytest.mark.parametrize(
@@ -303,7 +250,6 @@ class LazySpider(ClosingSpider):
     first(1, [Hang(), PACED.format(30), Reply(200, PACED.format(30), delay=1.3)]),
     ids=["hangs", "paced", "paced late"],
 )
-@ensureDeferred
 async def test_a_start_of_a_million_urls_is_held_back(site: Site, robots: Any) -> None:
     """Memory is bounded while a site is not ready, although the downloader has room."""
     shop = site.authority(robots)
@@ -313,43 +259,31 @@ async def test_a_start_of_a_million_urls_is_held_back(site: Site, robots: Any) -
 
 
 @pytest.mark.parametrize("queue", ["PickleLifoDiskQueue", "PickleFifoDiskQueue"])
-@ensureDeferred
 async def test_start_requests_keep_their_order_through_a_stop(
     site: Site, tmp_path: Path, queue: str
 ) -> None:
     """They were withheld when the crawl stopped, and are made in the order of ``start()``."""
     shop = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(20)]
-    settings = obey(
-        JOBDIR=str(tmp_path),
-        REP_STORE="memory:",
-        SCHEDULER_START_DISK_QUEUE=f"scrapy.squeues.{queue}",
-        CONCURRENT_REQUESTS=1,
-    )
-    first = await crawl(ClosingSpider, settings, plans=plans, parked=20, close_after=0.1)
+    job = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:", "CONCURRENT_REQUESTS": 1}
+    job["SCHEDULER_START_DISK_QUEUE"] = f"scrapy.squeues.{queue}"
+    first = await visit(plans, ClosingSpider, whole=False, parked=20, close_after=0.1, **job)
     assert first.endings == []
     shop.robots = RULES
-    second = await crawl(settings=settings, plans=[])
+    second = await visit([], whole=False, **job)
     assert [ending.url for ending in sorted(second.endings, key=lambda e: e.number)] == plans
     order = [int(hit.path.strip("/")) for hit in shop.page_hits]
     assert order == sorted(order, reverse="Lifo" in queue)
 
 
-@ensureDeferred
 async def test_a_base_that_takes_nothing_back_is_heard_of(site: Site) -> None:
     """At a stop: one line for each request, and the signal ``request_dropped``."""
     shop = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(3)]
     dropped: list[str] = []
-
-    def note(request: Request) -> None:
-        dropped.append(request.url)
-
-    def listen(crawler: Crawler) -> None:
-        crawler.signals.connect(note, signal=signals.request_dropped)
-
+    on = {signals.request_dropped: lambda request: dropped.append(request.url)}
     settings = obey(SCHEDULER=ForgetfulScheduler, CLOSESPIDER_TIMEOUT=0.5)
-    result = await crawl(settings=settings, plans=plans, prepare=listen)
+    result = await crawl(settings=settings, plans=plans, on=on)
     assert sorted(dropped) == plans
     assert len(result.lines("The scheduler did not take back", "WARNING")) == 3
 
@@ -367,7 +301,6 @@ class FailingScheduler(PlainScheduler):
         return super().next_request()
 
 
-@ensureDeferred
 async def test_a_base_that_fails_once_goes_on_withholding(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,28 +327,25 @@ async def test_a_base_that_fails_once_goes_on_withholding(
     assert not result.lines("withholding of requests failed")
 
 
-@ensureDeferred
 async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> None:
     """``engine.pause()`` while a robots.txt is on its way, and until it has come."""
     shop = site.authority(LATE)
 
     class PausingSpider(RequestsSpider):
         async def start(self) -> AsyncIterator[Any]:
-            engine: Any = self.crawler.engine
             async for request in super().start():
                 yield request
             await sleep(0.1)
-            engine.pause()
+            self.crawler.engine.pause()
             await sleep(0.5)
             assert shop.page_hits == []
-            engine.unpause()
+            self.crawler.engine.unpause()
 
     plans = [shop.url(f"/{n}") for n in range(5)]
     result = await visit(plans, PausingSpider)
     assert sorted(result.downloaded) == plans
 
 
-@ensureDeferred
 async def test_the_first_interval_counts_whatever_the_request_before_it_used(site: Site) -> None:
     """Another agent, another slot, or none that obeys: the host was asked all the same."""
     robots = "User-agent: *\nCrawl-delay: 0.6\n\nUser-agent: quickbot\nDisallow: /x\n"
@@ -436,7 +366,6 @@ async def test_the_first_interval_counts_whatever_the_request_before_it_used(sit
 
 
 @pytest.mark.parametrize("action", first(1, ["agent", "delay"]))
-@ensureDeferred
 async def test_an_override_for_paths_leaves_the_pace_of_the_other_pages(
     site: Site, action: str
 ) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import random
 import statistics
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
+import scrapy
 from scrapy import Request
 
-from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, visit
+from tests.crawl.closing import AskingSpider, ClosingSpider, FetchingSpider, ItemSpider
+from tests.crawl.harness import MODES, crawl, visit
 from tests.crawl.leftovers import turn
-from tests.crawl.pacing import slowness
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.middlewares import inner
+from tests.crawl.pacing import gaps, slowness
+from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.result import Result
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
 from tests.site import Authority, Script, Site
@@ -27,7 +27,7 @@ AT_ONCE = 2.0
 """Seconds within which a stop is over."""
 
 
-def mixed(site: Site, chance: random.Random, count: int = 20) -> list[Authority]:
+def mixed(site: Site, chance: random.Random) -> list[Authority]:
     """Authorities whose robots.txt hangs, trickles, is late, fails or is there at once."""
     replies = [
         Hang(),
@@ -37,7 +37,7 @@ def mixed(site: Site, chance: random.Random, count: int = 20) -> list[Authority]
         Reply(503, delay=chance.uniform(0.0, 0.4)),
         Reply(200, RULES),
     ]
-    return [site.authority(replies[n % len(replies)]) for n in range(count)]
+    return [site.authority(replies[n % len(replies)]) for n in range(20)]
 
 
 def busy(**settings: Any) -> dict[str, Any]:
@@ -47,38 +47,30 @@ def busy(**settings: Any) -> dict[str, Any]:
     takes it longer than a whole stop.
     """
     room = {"CONCURRENT_REQUESTS": 100, "CONCURRENT_REQUESTS_PER_DOMAIN": 100}
-    room["CONCURRENT_ITEMS"] = 2
-    return obey(**{**room, "REP_RETRY_DELAYS": [0.2, 5], **settings})
+    return obey(**{**room, "CONCURRENT_ITEMS": 2, "REP_RETRY_DELAYS": [0.2, 5], **settings})
 
 
-def stopped_well(result: Result, expected: Iterable[str] = ()) -> None:
-    """The stop was quick and the log has no trouble."""
+async def stopped(plans: list[Any], spider: Any = ClosingSpider, **named: Any) -> Result:
+    """A crawl with room for everything, of which the stop was quick."""
+    result = await visit(plans, spider, **{"by": busy, "whole": False, **named})
     assert result.stats.get("closing/seconds", 0.0) < AT_ONCE * slowness()
-    result.check_log(expected)
-
-
-async def stop_at(site: Site, seed: int, parked: int) -> Result:
-    """A crawl with so many requests for silent sites is stopped at a point that the seed says."""
-    chance = random.Random(seed)
-    silent = [site.authority(reply) for reply in (Hang(), Hang(), Trickle(200, RULES, interval=2))]
-    shops = mixed(site, chance)
-    urls = [silent[n % len(silent)].url(f"/{n}") for n in range(parked)]
-    urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
-    chance.shuffle(urls)
-    after = chance.uniform(0.0, 1.0)
-    how = {"parked": min(parked, 200), "close_after": after, "timeout": 20}
-    return await crawl(ClosingSpider, busy(), plans=urls, **how)
+    return result
 
 
 @waits
 @pytest.mark.timeout(400)
-@ensureDeferred
 async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
     """500 for silent sites, thirteen seeded points: every request ends, or is left as it was."""
     waiting, seconds = [], []
     for seed in range(13):
-        result = await stop_at(site, seed, 500)
-        stopped_well(result)
+        chance = random.Random(seed)
+        replies = Hang(), Hang(), Trickle(200, RULES, interval=2)
+        silent, shops = [site.authority(reply) for reply in replies], mixed(site, chance)
+        urls = [silent[n % len(silent)].url(f"/{n}") for n in range(500)]
+        urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
+        chance.shuffle(urls)
+        after = chance.uniform(0.0, 1.0)
+        result = await stopped(urls, parked=200, close_after=after, timeout=20)
         stats = result.stats
         left = stats["scheduler/enqueued"] - stats.get("scheduler/dequeued", 0)
         assert len(result.endings) + left == len(result.made), f"seed {seed}: {left} left"
@@ -97,7 +89,6 @@ async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
 @pytest.mark.parametrize(
     ("seed", "requests"), [*((seed, 100) for seed in range(3)), (10, 500), (11, 500)]
 )
-@ensureDeferred
 async def test_what_a_stop_interrupts_is_made_by_a_later_run(
     site: Site, tmp_path: Path, seed: int, requests: int
 ) -> None:
@@ -108,20 +99,17 @@ async def test_what_a_stop_interrupts_is_made_by_a_later_run(
         for n in range(6)
     ]
     urls = [shops[n % len(shops)].url(f"/{n}") for n in range(requests)]
-    settings = busy(JOBDIR=str(tmp_path))
     for _ in range(2):
         after = chance.uniform(0.0, 0.9)
-        result = await crawl(ClosingSpider, settings, plans=urls, close_after=after)
-        stopped_well(result)
+        result = await stopped(urls, close_after=after, JOBDIR=str(tmp_path))
         assert result.unreachable == []
     for shop in shops:
         shop.robots = RULES
-    stopped_well(await crawl(ClosingSpider, settings, plans=urls))
+    await stopped(urls, JOBDIR=str(tmp_path))
     asked = Counter(shop.url(hit.target) for shop in shops for hit in shop.page_hits)
     assert asked == Counter(urls), "lost, or made twice"
 
 
-@ensureDeferred
 async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> None:
     """Method, body and headers of what a stop interrupts are kept.
 
@@ -131,11 +119,11 @@ async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> Non
     shop = site.authority([Hang(), RULES], {"/a": redirect(far.url("/b"))})
     form = {"method": "POST", "body": "the body", "headers": {"X-Mine": "yes"}, "meta": {"mine": 1}}
     plans = [{"url": shop.url("/form"), "priority": 7, **form}, shop.url("/a")]
-    settings = busy(JOBDIR=str(tmp_path), REP_STORE="memory:")
-    how = {"parked": 2, "close_after": 0.1, "allowed_domains": [shop.host]}
-    first = await crawl(ClosingSpider, settings, plans=plans, **how)
+    job = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:"}
+    how = {"by": busy, "whole": False, "allowed_domains": [shop.host], **job}
+    first = await visit(plans, ClosingSpider, parked=2, close_after=0.1, **how)
     assert first.endings == []
-    second = await crawl(ClosingSpider, settings, plans=[], allowed_domains=[shop.host])
+    second = await visit([], ClosingSpider, **how)
     assert second.stats["scheduler/dequeued"] == 2
     page, moved = shop.page_hits
     sent = page.method, page.header("X-Mine"), page.header("Content-Length")
@@ -143,7 +131,6 @@ async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> Non
     assert (moved.path, far.page_hits) == ("/a", [])
 
 
-@ensureDeferred
 async def test_the_spider_is_not_called_idle_while_requests_wait(site: Site) -> None:
     """`spider_idle` comes once, at the end; its handlers often make more requests.
 
@@ -174,8 +161,6 @@ async def hung_up(*authorities: Authority) -> None:
     raise AssertionError(f"still open: {open_ones}")
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
     """All that waits stays with the scheduler.
 
@@ -184,11 +169,9 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
     silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
     good = site.authority(RULES)
     waiting = [authority.url(f"/{number}") for authority in silent for number in range(20)]
-    settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
-    plans, how = [good.url("/"), *waiting], {"parked": len(waiting), "close_after": 1}
-    spider = "tests.crawl.closing.ClosingSpider"
-    result = await crawl_under(mode, spider, settings, plans=plans, **how)
-    result.check_log()
+    how = {"mode": mode, "parked": len(waiting), "close_after": 1, "whole": False}
+    patient = {"REP_TIMEOUT": 60, "REP_RETRY_DELAYS": [0.1, 60]}
+    result = await visit([good.url("/"), *waiting], ClosingSpider, **how, **patient)
     assert [ending.url for ending in result.endings] == result.downloaded == [good.url("/")]
     assert result.stats["robotstxt/waiting/max"] > 50
     assert result.stats["finish_reason"] == "stopped"
@@ -198,8 +181,6 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
     assert [len(authority.hits) for authority in silent[:4]] == [1, 1, 1, 2]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
 async def test_a_resumed_crawl_makes_what_a_stop_left(
     site: Site, tmp_path: Path, mode: str
 ) -> None:
@@ -207,13 +188,12 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     silent = [site.authority(robots) for robots in SILENT]
     good = site.authority(RULES)
     urls = [a.url(path) for a in [good, *silent] for path in ("/1", "/2", "/private")]
-    settings = obey(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
-    spider, how = "tests.crawl.closing.ClosingSpider", {"parked": 9, "close_after": 1}
-    first = (await crawl_under(mode, spider, settings, plans=urls, **how)).check_log()
+    job = {"mode": mode, "whole": False, "REP_TIMEOUT": 60, "JOBDIR": str(tmp_path)}
+    first = await visit(urls, ClosingSpider, parked=9, close_after=1, **job)
     assert {ending.url for ending in first.endings} == set(urls[:3])
     for authority in silent:
         authority.robots = RULES
-    second = (await crawl_under(mode, settings=settings, plans=urls)).check_log()
+    second = await visit(urls, **job)
     ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
     kinds = {url: "forbidden" if url.endswith("/private") else "downloaded" for url in urls}
     assert ends == Counter(kinds.items())
@@ -221,7 +201,6 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     assert pages == {"/1": 4, "/2": 4}
 
 
-@ensureDeferred
 async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
     """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
     endless = site.authority(Endless(200, RULES))
@@ -233,27 +212,22 @@ async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
 # --- what goes back to the scheduler
 
 
-@ensureDeferred
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
-    plans, settings = [site.authority(Hang()).url("/a")], obey(JOBDIR=str(tmp_path))
 
     class GivenBackSpider(ClosingSpider):
         def request(self, url: str, **fields: Any) -> Request:
             return super().request(url, **fields).replace(callback=lambda response: None)
 
-    result = await crawl(GivenBackSpider, settings, plans=plans, parked=1, close_after=0.1)
-    assert result.check_log().endings == []
+    how = {"parked": 1, "close_after": 0.1, "whole": False, "JOBDIR": str(tmp_path)}
+    result = await visit([site.authority(Hang()).url("/a")], GivenBackSpider, **how)
+    assert result.endings == []
     assert result.stats["scheduler/enqueued/memory"] == 2
 
 
 # --- while requests wait for their turn
 
 
-LATE = Reply(200, RULES, delay=0.2)
-
-
-@ensureDeferred
 async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     """CLOSESPIDER_PAGECOUNT counts: a few pages more, not all that had waited."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.03))
@@ -262,3 +236,126 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     result = await crawl(settings=settings, plans=plans)
     assert len(result.downloaded) < 40
     assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
+
+
+# --- whatever stops the crawl, and whoever waits
+
+# Scrapy 2.14 logs any file that did not come as an error of its own.
+TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []
+
+
+@waits
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"CLOSESPIDER_TIMEOUT": 1},
+        {"CLOSESPIDER_PAGECOUNT": 3},
+        {"CLOSESPIDER_ITEMCOUNT": 2},
+        {"CLOSESPIDER_TIMEOUT_NO_ITEM": 1},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+async def test_closespider_settings_stop_a_crawl_that_waits(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """Whatever makes Scrapy stop: requests that wait for a robots.txt do not hold it up."""
+    dark, shop = site.authority(Hang()), site.authority(RULES)
+    urls = [dark.url(f"/{n}") for n in range(50)] + [shop.url(f"/{n}") for n in range(5)]
+    result = await stopped(urls, ItemSpider, timeout=8, **settings)
+    assert result.stats["finish_reason"].startswith("closespider_")
+    # The spider without items is looked at once a second, and the second time it has none.
+    assert result.stats["elapsed_time_seconds"] < (2 + AT_ONCE) * slowness()
+    assert dark.page_hits == []
+
+
+# --- direct downloads: a stop waits for them, as Scrapy does
+
+
+PATIENT: dict[str, Any] = {"REP_TIMEOUT": 1.2, "REP_RETRY_DELAYS": []}
+"""Settings under which a robots.txt that never comes is given up in time for a stop."""
+
+
+RULES_OF_ITS_PAGE = {"200": Reply(200, RULES, delay=1), "RobotsUnreachable": Hang()}
+
+
+@waits
+@pytest.mark.parametrize("ends", RULES_OF_ITS_PAGE)
+@pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
+async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
+    site: Site, tmp_path: Path, mode: str, ends: str, job: bool
+) -> None:
+    """The callback waits for an answer, and has no later run; the last attempt is the end.
+
+    What the scheduler never held is not given to it.
+    """
+    other, shop = site.authority(RULES_OF_ITS_PAGE[ends]), site.authority(RULES)
+    settings = {**PATIENT, "JOBDIR": str(tmp_path) if job else None}
+    how = {"mode": mode, "inner": other.url("/b"), "close_after": 0.3}
+    result = await stopped([shop.url("/a")], FetchingSpider, **how, **settings)
+    assert result.stats["inner"] == ends
+    assert len(other.page_hits) == (ends == "200")
+
+
+@waits
+@pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])
+async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
+    site: Site, tmp_path: Path, mode: str, job: bool
+) -> None:
+    """Each in its turn, while the pages of that host that wait are given up."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    dark, late = site.authority(Hang()), site.authority(Reply(200, RULES, delay=0.9))
+    shop = site.authority(RULES)
+    settings = {
+        **PATIENT,
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path / "files"),
+        "JOBDIR": str(tmp_path / "job") if job else None,
+    }
+    files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
+    plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
+    how = {"mode": mode, "files": files, "close_after": 0.5, "expected": TOLD_LOUDLY}
+    await stopped(plans, ItemSpider, **how, **settings)
+    assert dark.page_hits == []
+    assert [hit.path for hit in late.page_hits] == ["/file"]
+    asked = [hit.path for hit in slow.page_hits]
+    assert {f"/{n}" for n in range(4)} <= {*asked}
+    assert len(asked) < 10
+    assert min(gaps(slow)) >= 0.29
+
+
+@waits
+async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
+    """The page that it holds goes on as well."""
+    shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(5)]
+    how = {"by": inner(busy, 950), "mode": mode, "close_after": 0.4}
+    result = await stopped(plans, **how, **PATIENT)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert len(slow.page_hits) == 5
+    assert min(gaps(slow)) >= 0.29
+
+
+@waits
+async def test_explain_ends_with_the_crawl(site: Site) -> None:
+    """Who asks about a URL gets an answer, and it is no permission."""
+    dark = site.authority(Hang())
+    how = {"questions": [(dark.url("/a"), None)], "close_after": 0.5, "timeout": 6}
+    result = await stopped([], AskingSpider, **how)
+    assert [verdict.allowed for verdict in result.crawler.spider.answers] in ([False], [])
+
+
+@waits
+async def test_a_background_refresh_does_not_hold_up_the_end(site: Site) -> None:
+    """Nobody waits for it: the crawl is over when its pages are."""
+    shop = site.authority([Reply(200, RULES, {"Cache-Control": "max-age=60"}), Hang()])
+
+    class LateSpider(ClosingSpider):
+        def found(self, response: Any) -> Any:
+            if response.url.endswith("/a"):
+                cache = self.gate._parts.cache
+                cache._clock = lambda ahead=cache._clock: ahead() + 58
+                yield self.request(response.urljoin("/b"))
+
+    result = await visit([shop.url("/a")], LateSpider, by=busy, timeout=8)
+    assert len(result.downloaded) == 2
+    assert result.stats["elapsed_time_seconds"] < AT_ONCE * slowness()

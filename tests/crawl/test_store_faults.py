@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.python import global_object_name
 
-from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.entry import Entry
-from tests.crawl.harness import crawl
+from scrapy_rep.stores.redis import RedisStore
+from tests.crawl.harness import crawl, visit
 from tests.crawl.plugin import obey
+from tests.crawl.result import Result
 from tests.crawl.sharing import CustomStore
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
+from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.faults import FAULTS, faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
-from tests.stores.samples import make_file
+from tests.stores.samples import make_file, told
+from tests.stores.servers import RedisServer
+from tests.timed import waits
 
 RULES = "User-agent: *\nDisallow: /private\n"
 SAID = "The robots.txt store fails"
@@ -53,23 +60,21 @@ SOME = ("refuse", "hang", "garbage", "LOADING", "idle close", "another's entry")
     "fault",
     [*SOME, *first(0, [fault for fault in FAULTS if fault not in SOME])],
 )
-@ensureDeferred
 async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None:
     """Each request ends as it would with memory alone; one warning, and a stat."""
     plans, expected = plans_of(site)
     with faulty(fault) as uri:
-        result = await crawl(settings=obey(REP_STORE=uri), plans=plans, timeout=100)
-    assert result.check().by_url == expected
+        result = await visit(plans, REP_STORE=uri)
+    assert result.by_url == expected
     errors = result.stats.get("robotstxt/store/error", 0)
-    told = result.lines(SAID, "WARNING")
+    said = result.lines(SAID, "WARNING")
     if fault not in ("idle close", "another's entry"):
         assert errors > 0
-        assert len(told) == 1
+        assert len(said) == 1
     assert len(site.hits) == len([end for end in expected.values() if end == "downloaded"]) + 13
 
 
 @pytest.mark.parametrize("is_full", [False, True], ids=["read-only directory", "full disk"])
-@ensureDeferred
 async def test_a_file_that_cannot_be_written_is_said_once(
     site: Site, tmp_path: Path, is_full: bool
 ) -> None:
@@ -79,9 +84,8 @@ async def test_a_file_that_cannot_be_written_is_said_once(
     unwritable = no_file_beyond(20_000) if is_full else read_only_directory()
     with unwritable as directory:
         uri = f"sqlite://{directory or tmp_path}/r.db"
-        settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=2)
-        result = await crawl(settings=settings, plans=plans)
-    assert result.check().by_url == expected
+        result = await visit(plans, REP_STORE=uri, CONCURRENT_REQUESTS=2)
+    assert result.by_url == expected
     (said,) = [line for line in result.lines(SAID, "WARNING") if "r.db" in line]
     assert is_full or "Permission denied" in said
     assert result.stats["robotstxt/store/error"] >= 1
@@ -102,40 +106,36 @@ class DeletingSpider(RequestsSpider):
             yield self.request(self.later)
 
 
-@ensureDeferred
 async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: Path) -> None:
     """The crawl completes, and says once that the file was made again."""
-    file = str(tmp_path / "r.db")
     plans, expected = plans_of(site, count=15)
-    settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=2)
+    settings = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "CONCURRENT_REQUESTS": 2}
     later = site.authority(RULES).url("/later")
-    result = await crawl(DeletingSpider, settings, plans=plans, file=file, later=later)
-    assert result.check().by_url == {**expected, later: "downloaded"}
+    how = {"file": str(tmp_path / "r.db"), "later": later}
+    result = await visit(plans, DeletingSpider, **how, **settings)
+    assert result.by_url == {**expected, later: "downloaded"}
     assert result.crawler.spider.deleted
     assert result.lines(SAID, "WARNING") == []
     assert len(result.lines("opened anew", "WARNING")) == 1
 
 
-@ensureDeferred
 async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     """One warning; and the new file serves the next crawl."""
     file = tmp_path / "r.db"
     make_file(file)
     file.write_bytes(file.read_bytes()[:100] + b"not a database" * 1_000)
     plans, expected = plans_of(site)
-    settings = obey(REP_STORE=f"sqlite://{file}")
-    result = await crawl(settings=settings, plans=plans)
-    assert result.check().by_url == expected
+    result = await visit(plans, REP_STORE=f"sqlite://{file}")
+    assert result.by_url == expected
     (said,) = result.lines("set aside", "WARNING")
     assert "r.db" in said
     fetches = result.stats["robotstxt/request_count"]
-    again = await crawl(settings=settings, plans=plans)
-    assert again.check().by_url == expected
+    again = await visit(plans, REP_STORE=f"sqlite://{file}")
+    assert again.by_url == expected
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert fetches == 13
 
 
-@ensureDeferred
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:
@@ -146,43 +146,27 @@ async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     file = tmp_path / "r.db"
     make_file(file)
     plans, expected = plans_of(site, count=15)
-    settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=4)
+    settings = {"REP_STORE": f"sqlite://{file}", "CONCURRENT_REQUESTS": 4}
     blocker = sqlite3.connect(file, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
     later = site.authority(RULES).url("/later")
-    arguments = {"later": later, "blocker": blocker, "unlock_at": time.monotonic() + 2.5}
-    arguments["plans"] = plans
-    result = await crawl(UnlockingSpider, settings, timeout=100, **arguments)
-    assert result.check().by_url == {**expected, later: "downloaded"}
+    unlock_at = time.monotonic() + 2.5
+
+    def unlock(spider: Any) -> None:
+        if time.monotonic() < unlock_at:  # not before writing has been given up
+            raise DontCloseSpider
+        if blocker.in_transaction:
+            blocker.execute("ROLLBACK")
+            spider.crawler.engine.crawl(spider.request(later))
+            raise DontCloseSpider
+
+    result = await visit(plans, on={signals.spider_idle: unlock}, **settings)
+    assert result.by_url == {**expected, later: "downloaded"}
     assert len(result.lines(SAID, "WARNING")) == 1
     blocker.close()
-    again = await crawl(settings=settings, plans=plans)
-    assert again.check().by_url == expected
+    again = await visit(plans, **settings)
+    assert again.by_url == expected
     assert again.stats.get("robotstxt/request_count", 0) == 0
-
-
-class UnlockingSpider(RequestsSpider):
-    """Lets go of a lock when all else is done, and not before writing has been given up."""
-
-    blocker: sqlite3.Connection
-    later: str
-    unlock_at: float
-
-    @classmethod
-    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> UnlockingSpider:
-        """The spider, told when it is idle."""
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.unlock, signals.spider_idle)
-        return spider
-
-    def unlock(self) -> None:
-        """The lock goes, and one more request is made."""
-        if time.monotonic() < self.unlock_at:
-            raise DontCloseSpider
-        if self.blocker.in_transaction:
-            self.blocker.execute("ROLLBACK")
-            self.crawler.engine.crawl(self.request(self.later))
-            raise DontCloseSpider
 
 
 class BrokenStore(CustomStore):
@@ -207,28 +191,92 @@ class HangingStore(CustomStore):
         return Future()
 
 
-@ensureDeferred
-async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site) -> None:
-    """Whatever it raises, the crawl goes on without it, and says so."""
-    plans, expected = plans_of(site)
-    result = await crawl(settings=obey(REP_STORE=f"{__name__}.BrokenStore"), plans=plans)
-    assert result.check().by_url == expected
-    assert len(result.lines(SAID, "WARNING")) == 1
-    assert result.stats["robotstxt/store/error"] >= 13  # for each site
-
-
-@ensureDeferred
-async def test_a_custom_store_that_hangs_changes_no_verdict(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("store", "said", "errors"),
+    # one error for each site
+    [(BrokenStore, SAID, 13), (HangingStore, "did not answer", 1)],
+)
+async def test_a_store_of_ones_own_that_fails_changes_no_verdict(
+    site: Site, monkeypatch: pytest.MonkeyPatch, store: type[Any], said: str, errors: int
 ) -> None:
-    """A Future that is never completed is given up, and what waits for it is not kept."""
+    """Whatever it raises, or however long it is silent: the crawl goes on without it, and says so.
+
+    A Future that is never completed is given up, and what waits for it is not kept.
+    """
     monkeypatch.setattr("scrapy_rep.stores.Store.patience", 0.3)
     CustomStore.entries.clear()
     plans, expected = plans_of(site)
-    settings = obey(REP_STORE=f"{__name__}.HangingStore", REP_TIMEOUT=2)
-    result = await crawl(settings=settings, plans=plans)
-    assert result.check().by_url == expected
-    assert result.lines("did not answer", "WARNING")
+    result = await visit(plans, REP_STORE=global_object_name(store), REP_TIMEOUT=2)
+    assert result.by_url == expected
+    assert len(result.lines(said, "WARNING")) == 1
+    assert result.stats["robotstxt/store/error"] >= errors
+
+
+# --- a master of the store dies in mid-crawl: its successor is used
+
+SLOW_RULES = Reply(200, RULES, delay=0.05)
+
+GIVEN_UP_AFTER = 500
+"""Milliseconds after which a server that is silent is taken for dead."""
+
+LATER = 5.0
+"""Seconds after the death for which the crawl goes on."""
+
+
+class OnwardSpider(RequestsSpider):
+    """Goes from site to site, two requests each, until some seconds after a death."""
+
+    site: Site
+    die: Callable[[], None]
+    died_at = 0.0
+
+    def found(self, response: Any) -> Iterable[Any]:
+        """The next site."""
+        if len(self.made) >= 20 and not self.died_at:
+            self.die()
+            self.died_at = time.monotonic()
+        if self.died_at and time.monotonic() > self.died_at + LATER:
+            return
+        authority = self.site.authority(SLOW_RULES)
+        yield self.request(authority.url("/"))
+        yield self.request(authority.url("/private/x"))
+
+
+async def outlived(site: Site, deployment: Any, victim: Callable[[], RedisServer]) -> Result:
+    """A crawl in which each request ended as its site's rules say, and the last are stored."""
+    try:
+        uri = deployment.start().uri
+        plans = [site.authority(SLOW_RULES).url("/") for _ in range(2)]
+        how = {"site": site, "die": victim().stop, "timeout": 40}
+        result = await visit(plans, OnwardSpider, **how, REP_STORE=uri)
+        kinds = result.by_url
+        assert {url for url in kinds if "private" in url} == set(result.forbidden)
+        assert {url for url in kinds if "private" not in url} == set(result.downloaded)
+        last = {authority_of(url) for url in result.downloaded[-10:]}
+        with closing(RedisStore(uri)) as store:
+            assert [authority for authority in last if told(store.get(authority)) is None] == []
+        return result
+    finally:
+        deployment.stop()
+
+
+@waits
+async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path: Path) -> None:
+    """RFC 9309 section 2.3.1.4: a store that is away costs no verdict; then it is used again."""
+    deployment = SentinelDeployment(tmp_path, GIVEN_UP_AFTER)
+    result = await outlived(site, deployment, lambda: deployment.master())
+    assert result.stats["robotstxt/store/error"] >= 1
+    said = len(result.lines(SAID, "WARNING"))
+    assert said <= 1  # a failover may be over before a second look-up has failed
+    assert len(result.lines("The robots.txt store answers again", "WARNING")) == said
+
+
+@waits
+@pytest.mark.slow
+async def test_a_crawl_outlives_a_master_of_its_cluster(site: Site, tmp_path: Path) -> None:
+    """RFC 9309 section 2.3.1.4: the sites whose entries were on the node cost a fetch at most."""
+    deployment = ClusterDeployment(tmp_path, GIVEN_UP_AFTER)
+    await outlived(site, deployment, lambda: deployment.servers[1])
 
 
 # --- the password

@@ -17,19 +17,17 @@ from typing import Any
 
 import pytest
 import redis
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.waiting.shared_pace import SPREAD
-from tests.crawl.harness import crawl
-from tests.crawl.pacing import gaps
-from tests.crawl.plugin import obey
+from tests.crawl.harness import visit
+from tests.crawl.pacing import gaps, pages
 from tests.crawl.sharing import CustomStore
-from tests.crawl.test_shared_pace import Estate, at_work
-from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced
+from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
 from tests.site import Hit, Site
 from tests.stores.samples import make_file
@@ -53,13 +51,17 @@ class FailingStore(CustomStore):
         return super().get(authority, crawler)
 
 
-def of_redis(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+Broken = tuple[str, Callable[[], object]]
+"""The URI of a store that does not work, and what mends it."""
+
+
+def of_redis(server: RedisServer, place: Path) -> Broken:
     """A server that is not there at the start."""
     server.stop()
     return server.uri, server.start
 
 
-def of_sqlite(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+def of_sqlite(server: RedisServer, place: Path) -> Broken:
     """A file that another process writes to."""
     make_file(place / "robots.db")
     other = sqlite3.connect(place / "robots.db", isolation_level=None)
@@ -67,15 +69,13 @@ def of_sqlite(server: RedisServer, place: Path) -> tuple[str, Callable[[], objec
     return f"sqlite://{place}/robots.db", other.close
 
 
-def of_sqlite_without_its_directory(
-    server: RedisServer, place: Path
-) -> tuple[str, Callable[[], object]]:
+def of_sqlite_without_its_directory(server: RedisServer, place: Path) -> Broken:
     """A file in the place of the directory."""
     (place / "file").write_text("x")
     return f"sqlite://{place}/file/robots.db", (place / "file").unlink
 
 
-def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+def of_a_user(server: RedisServer, place: Path) -> Broken:
     """A custom store."""
     FailingStore.left = math.inf
     return f"{__name__}.FailingStore", lambda: setattr(FailingStore, "left", 0)
@@ -99,32 +99,22 @@ STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 @waits
 @pytest.mark.parametrize("make", STORES)
 @pytest.mark.parametrize("ends", [True, False])
-@ensureDeferred
 async def test_an_outage_is_one_line_and_its_end_another(
-    site: Site,
-    server: RedisServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[RedisServer, Path], tuple[str, Callable[[], object]]],
-    ends: bool,
+    site: Site, server: RedisServer, tmp_path: Path, constants: Any, make: Any, ends: bool
 ) -> None:
     """From the start of the crawl: by one request, by many, and by those that have a pace."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
-    monkeypatch.setattr("scrapy_rep.sites.outage.FIRST_PAUSE", 0.01)
-    monkeypatch.setattr("scrapy_rep.sites.outage.LONGEST_PAUSE", 0.05)
+    constants("waiting.shared_pace", LEASE=1.0, RETRY=0.3)
+    constants("sites.outage", FIRST_PAUSE=0.01, LONGEST_PAUSE=0.05)
     uri, mend = make(server, tmp_path)
     shop, others = paced(site, 0.2), site.authorities(24)
     plans: list[Any] = []
-    for number, url in enumerate(urls(shop, 12)):
+    for number, url in enumerate(pages(shop, 12)):
         plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
     is_custom = make is of_a_user
-    steps = {8: mend} if ends else {}
-    settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=4)
     # One that failed before has to be answered: all look-ups may have been made by the eighth page.
     late = site.authority().url("/a")
-    arguments = {"plans": plans, "steps": steps, "late": late, "late_after": len(plans)}
-    result = (await crawl(LateSpider, settings, **arguments)).check()
+    how = {"steps": {8: mend} if ends else {}, "late": late, "late_after": len(plans)}
+    result = await visit(plans, LateSpider, **how, REP_STORE=uri, CONCURRENT_REQUESTS=4)
     if not ends:
         mend()  # what holds the file closes it
     assert len(result.downloaded) == len(plans) + 1
@@ -162,13 +152,8 @@ def flap(server: RedisServer, seconds: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (down, 8.5), (flap, 5.5)])
-@ensureDeferred
 async def test_an_outage_is_over_when_it_is_over(
-    site: Site,
-    server: RedisServer,
-    tmp_path: Path,
-    outage: Callable[[Any, float], None],
-    seconds: float,
+    site: Site, server: RedisServer, tmp_path: Path, outage: Any, seconds: float
 ) -> None:
     """If it is shorter than a lease, no request is made without a turn, however often it comes.
 
@@ -187,7 +172,7 @@ async def test_an_outage_is_over_when_it_is_over(
     uri = f"sqlite://{path}" if outage is lock else server.uri
     try:
         plans = [shop.url(f"/{n}") for n in range(12) for shop in shops]
-        result = (await crawl(settings=obey(REP_STORE=uri), plans=plans, timeout=90)).check()
+        result = await visit(plans, timeout=90, REP_STORE=uri)
     finally:
         breaking.join()
     assert len(result.downloaded) == len(plans)
@@ -197,13 +182,11 @@ async def test_an_outage_is_over_when_it_is_over(
         assert seconds - 1.0 < max(gaps(shops[0])) < seconds + 20.0
 
 
-@ensureDeferred
 async def test_a_redis_server_whose_memory_is_full_is_said_once(
-    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    site: Site, server: RedisServer, constants: Any
 ) -> None:
     """It refuses turns at once; after a lease each worker keeps the pace by itself."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.2)
+    constants("waiting.shared_pace", LEASE=1.0, RETRY=0.2)
     full: list[float] = []
 
     def page(_: Hit) -> Reply:
@@ -214,7 +197,7 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
         return Reply(200)
 
     shop = paced(site, 0.2, page)
-    result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 8))).check()
+    result = await visit(pages(shop, 8), REP_STORE=server.uri)
     assert len(result.downloaded) == 8
     assert min(gaps(shop)) >= 0.2
     assert result.stats["robotstxt/crawl_delay/without_store"] == 7
@@ -222,7 +205,6 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
 
 
 @waits
-@ensureDeferred
 async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
     """A near one of another machine asks as soon as it may, too; each asks a moment later."""
     shop, interval = paced(site, 1.0), 1.0
@@ -249,8 +231,7 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
     near = threading.Thread(target=work)
     near.start()
     with DistantServer(server.port, 0.05) as distant:
-        settings = obey(REP_STORE=distant.uri)
-        result = (await crawl(settings=settings, plans=urls(shop, 4), timeout=90)).check()
+        result = await visit(pages(shop, 4), timeout=90, REP_STORE=distant.uri)
     near.join()
     assert len(result.downloaded) == 4
     assert turns < 60
@@ -296,7 +277,7 @@ def test_a_cluster_outlives_whatever_its_server_does(
 
     Each fault is shorter than a lease. No page comes too early, none is lost, none is forbidden.
     """
-    estate = Estate(site, 2.0)
+    estate = PacedEstate(site, 2.0)
     urls = estate.urls(int(seconds / 3.5), 6)
     private = [shop.url("/private/x") for shop in estate.others]
     seed = secrets.randbits(32)
@@ -339,21 +320,18 @@ class PartlyDeadStore(CustomStore):
 
 
 @pytest.mark.slow
-@ensureDeferred
 async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_that_is_down(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, constants: Any
 ) -> None:
     """The answers for other hosts do not count, and those are not held up either."""
     lease, interval = 2.0, 0.1
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", lease)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
+    constants("waiting.shared_pace", LEASE=lease, RETRY=0.1)
     dead, well = paced(site, interval), paced(site, interval)
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
     PartlyDeadStore.entries.clear()
-    settings = obey(REP_STORE=f"{__name__}.PartlyDeadStore")
-    plans = [*urls(dead, 4), *urls(well, 50)]
-    result = (await crawl(settings=settings, plans=plans)).check()
+    plans = [*pages(dead, 4), *pages(well, 50)]
+    result = await visit(plans, REP_STORE=f"{__name__}.PartlyDeadStore")
     assert len(result.downloaded) == 54
     assert dead.page_hits[0].received - dead.robots_hits[0].received >= lease
     assert dead.page_hits[-1].received < well.page_hits[-1].received
@@ -382,18 +360,15 @@ class ReturningStore(CustomStore):
 
 
 @pytest.mark.parametrize("fails", ["for all hosts", "for one host"])
-@ensureDeferred
 async def test_a_store_that_is_back_is_not_believed_for_an_interval(
-    site: Site, monkeypatch: pytest.MonkeyPatch, fails: str
+    site: Site, monkeypatch: pytest.MonkeyPatch, constants: Any, fails: str
 ) -> None:
     """It does not know which requests workers made meanwhile that could not tell it.
 
     They may have made some to a host that this one has met only since.
     """
     interval = 0.5
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.SETTLED", 0.1)
+    constants("waiting.shared_pace", LEASE=0.4, RETRY=0.1, SETTLED=0.1)
     shops = [paced(site, interval), paced(site, interval, Reply(200, delay=0.15))]
     robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
     late = site.authority(Reply(200, robots, delay=0.5))
@@ -402,14 +377,10 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     monkeypatch.setattr(ReturningStore, "back", {})
     monkeypatch.setattr(ReturningStore, "works", False)
     ReturningStore.entries.clear()
-
-    def mend() -> None:
-        ReturningStore.works = True
-
-    settings = obey(REP_STORE=f"{__name__}.ReturningStore")
     plans = [shop.url(f"/{n}") for n in range(5) for shop in shops]
-    arguments = {"plans": plans, "steps": {5: mend}, "late": late.url("/"), "late_after": 5}
-    result = (await crawl(LateSpider, settings, **arguments)).check()
+    how = {"late": late.url("/"), "late_after": 5}
+    how["steps"] = {5: lambda: setattr(ReturningStore, "works", True)}
+    result = await visit(plans, LateSpider, **how, REP_STORE=f"{__name__}.ReturningStore")
     assert len(result.downloaded) == len(plans) + 1
     assert result.stats["robotstxt/crawl_delay/without_store"] >= 2
     back = min(ReturningStore.back.values())

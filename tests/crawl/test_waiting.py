@@ -9,25 +9,23 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
-from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under, visit
+from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.plugin import LATE, RULES, by_hand_with_last_step, obey
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Site
 from tests.timed import waits
 
-LATE = Reply(200, RULES, delay=0.2)
+BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
 
 
 def inversions(site: Site, settings: dict[str, Any]) -> int:
@@ -36,9 +34,7 @@ def inversions(site: Site, settings: dict[str, Any]) -> int:
     shops = site.authorities(20, RULES)
     urls = [shops[number % 20].url(f"/{number}") for number in range(4_000)]
     plans = [{"url": url, "priority": chance.randint(0, 9)} for url in urls]
-    queue = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
-    spider = "tests.crawl.spiders.QueuedSpider"
-    result = crawl_in_child(spider, {**settings, **queue}, plans=plans, timeout=300)
+    result = crawl_in_child(QueuedSpider, {**settings, **BY_PRIORITY}, plans=plans, timeout=300)
     sent = result.stats["sent"]
     assert len(sent) == len(plans)
     return sum(later > earlier for earlier, later in pairwise(sent))
@@ -55,7 +51,6 @@ def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
 
 
 @waits
-@ensureDeferred
 async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
     shops = site.authorities(20, Reply(200, RULES, delay=0.5), Reply(200, "page", delay=0.02))
@@ -68,7 +63,6 @@ async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10
 
 
-@ensureDeferred
 async def test_requests_that_waited_go_before_those_that_come_after_the_rules(site: Site) -> None:
     """Only the first one of the site missed its rules; the later ones did not wait at all."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.01))
@@ -91,7 +85,6 @@ async def test_requests_that_waited_go_before_those_that_come_after_the_rules(si
 @pytest.mark.skipif(
     scrapy.version_info < (2, 15), reason="the engine of Scrapy 2.14 schedules it too late"
 )
-@ensureDeferred
 async def test_the_most_urgent_goes_first(site: Site) -> None:
     """A request of high priority overtakes those that have waited for the rules."""
     shop = site.authority(LATE)
@@ -110,7 +103,6 @@ async def test_the_most_urgent_goes_first(site: Site) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 16])
-@ensureDeferred
 async def test_the_engine_is_told_when_there_is_a_place(
     site: Site, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
@@ -136,7 +128,6 @@ async def test_the_engine_is_told_when_there_is_a_place(
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "each time"])
 @pytest.mark.parametrize("where", ["push", "first", "remove_first"])
-@ensureDeferred
 async def test_a_fault_of_what_withholds_loses_no_request(
     site: Site, monkeypatch: pytest.MonkeyPatch, where: str, lasting: bool
 ) -> None:
@@ -152,15 +143,14 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     monkeypatch.setattr(ReadyQueue, where, fail)
     shops = site.authorities(3, LATE)
     urls = [shop.url(path) for shop in shops for path in ("/a", "/private", "/b")]
-    result = await crawl(settings=obey(CONCURRENT_REQUESTS=2), plans=urls)
-    result.check(expected=["The withholding of requests failed"])
-    assert len(result.lines("The withholding of requests failed", "ERROR")) == 1
+    failed = "The withholding of requests failed"
+    result = await visit(urls, CONCURRENT_REQUESTS=2, expected=[failed])
+    assert len(result.lines(failed, "ERROR")) == 1
     assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
     assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
     assert result.gate.cache_info()["waiting"] == 0
 
 
-@ensureDeferred
 async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
     """The base gets what was withheld even if the engine has not asked since the fault."""
     put: list[Request] = []
@@ -170,32 +160,27 @@ async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
             if put:
                 return ()
             middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-            assert middleware is not None
             middleware.withheld._give_up(ArithmeticError("injected"))
             middleware.withheld.put_back(lambda request: not put.append(request))
             return put  # so that each has an end
 
     late, other = site.authority(Reply(200, RULES, delay=0.5)), site.authority(RULES)
     urls = [late.url(f"/{number}") for number in range(9)]
-    result = await crawl(StoppedSpider, obey(), plans=[*urls, other.url("/first")])
-    result.check(["The withholding of requests failed"])
+    failed = ["The withholding of requests failed"]
+    result = await visit([*urls, other.url("/first")], StoppedSpider, expected=failed)
     assert sorted(request.url for request in put) == urls
     assert sorted(result.downloaded) == sorted([*urls, other.url("/first")])
 
 
-@ensureDeferred
-async def test_urgent_requests_are_not_all_withheld_at_once(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_urgent_requests_are_not_all_withheld_at_once(site: Site, constants: Any) -> None:
     """Beside ready requests, too, the base is not asked while the most are withheld."""
-    monkeypatch.setattr(withheld, "MOST", 20)
+    constants("waiting.withheld", MOST=20)
     shop = site.authority(Reply(200, RULES, delay=0.2))
     silent = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(6)]
-    queue = "scrapy.pqueues.ScrapyPriorityQueue"
-    settings = obey(CONCURRENT_REQUESTS=1, REP_TIMEOUT=1, SCHEDULER_PRIORITY_QUEUE=queue)
+    settings = {"CONCURRENT_REQUESTS": 1, "REP_TIMEOUT": 1, **BY_PRIORITY}
     urgent = [{"url": silent.url(f"/{number}"), "priority": 5} for number in range(100)]
-    result = (await crawl(settings=settings, plans=plans, onward={"/0": urgent})).check()
+    result = await visit(plans, onward={"/0": urgent}, **settings)
     assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
     # One more is under way when the most are withheld: it comes back for its rules.
     assert result.stats["robotstxt/waiting/max"] <= 20 + 1
@@ -204,35 +189,41 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
 # --- sites that are silent, and others
 
 
-@ensureDeferred
 async def test_more_than_may_be_withheld_wait_without_being_lost(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, constants: Any
 ) -> None:
     """Past the limit, the others stay in the queue that they are in; all of them end.
 
     Those that the downloader already has come back, and are withheld as well.
     """
-    monkeypatch.setattr(withheld, "MOST", 10)
+    constants("waiting.withheld", MOST=10)
     silent = site.authorities(2, Hang())
     good = site.authorities(10, Reply(200, RULES, delay=0.1), Reply(200, "page", delay=0.1))
     waits = [silent[n % 2].url(f"/{n}") for n in range(60)]
-    result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=[*waits, *pages(good)])).check()
+    result = await visit([*waits, *pages(good)], REP_TIMEOUT=3)
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
     assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
 
 
-@ensureDeferred
-async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site) -> None:
-    """Scrapy's queue passes over the slot then, also while those that have waited go."""
+OURS = "scrapy_rep.RepScheduler"
+SCHEDULERS = {"add-on": {}, "named": {"SCHEDULER": OURS}}
+SCHEDULERS["by hand"] = {"by": by_hand_with_last_step, "SCHEDULER": OURS}
+
+
+@pytest.mark.parametrize("how", SCHEDULERS.values(), ids=SCHEDULERS)
+async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site, how: Any) -> None:
+    """Scrapy's queue passes over the slot then, also while those that have waited go.
+
+    Otherwise a thousand requests to one paced host would hold up all other hosts.
+    """
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(200)]
-    result = await visit(plans, QueuedSpider)
+    result = await visit(plans, QueuedSpider, **how)
     assert len(result.downloaded) == 200
     # Beside these, the first one has come back.
     assert result.stats["robotstxt/waiting/max"] <= 100 + 1
 
 
-@ensureDeferred
 async def test_the_delay_between_pages_is_kept(site: Site) -> None:
     """The robots.txt has a slot of its own, the pages keep theirs."""
     shop = site.authority(RULES)
@@ -243,7 +234,6 @@ async def test_the_delay_between_pages_is_kept(site: Site) -> None:
 
 @waits
 @pytest.mark.parametrize(("mode", "waiting"), [("asyncio", 256), *((mode, 64) for mode in MODES)])
-@ensureDeferred
 async def test_silent_authorities_do_not_stall_the_others(
     site: Site, mode: str, waiting: int
 ) -> None:
@@ -253,7 +243,7 @@ async def test_silent_authorities_do_not_stall_the_others(
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
     urls = pages(good)
     plans = [*waits, *urls]
-    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=4), plans=plans)).check()
+    result = await visit(plans, mode=mode, REP_TIMEOUT=4)
     assert (result.downloaded, result.unreachable) == (urls, waits)
     assert taken(good) < 4
     begun = min(shop.robots_hits[0].received for shop in silent)

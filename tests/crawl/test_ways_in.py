@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RepRobotParser
-from tests.crawl.harness import crawl
+from tests.crawl.harness import RULED, open_and_private, visit
 from tests.crawl.plugin import BUILT_IN, NOTHING, OWN, RULES, OwnRobotsTxtMiddleware, obey
 from tests.crawl.result import Result
-from tests.site import Authority, Site
+from tests.site import Site
 
 OURS = "scrapy_rep.RepDownloaderMiddleware"
 
@@ -29,12 +27,6 @@ def gates(result: Result) -> list[str]:
     return [type(gate).__name__ for gate in active if isinstance(gate, kinds)]
 
 
-async def visit(shop: Authority, settings: Any) -> Result:
-    """One crawl of the open and the private page."""
-    urls = [shop.url("/open"), shop.url("/private")]
-    return (await crawl(settings=settings, plans=urls)).check()
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -44,15 +36,14 @@ async def visit(shop: Authority, settings: Any) -> Result:
     ],
     ids=["add-on", "by hand", "both"],
 )
-@ensureDeferred
 async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
     """One line in ADDONS switches ROBOTSTXT_OBEY on and replaces the built-in, without a word.
 
     DOWNLOADER_MIDDLEWARES and ROBOTSTXT_OBEY do what the add-on does.
     """
     shop = site.authority(RULES)
-    result = await visit(shop, settings)
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    result = await open_and_private(shop, by=lambda: settings)
+    assert result.kinds == RULED
     assert result.problem(shop.url("/private")).type == "RobotsForbidden"
     assert gates(result) == ["RepDownloaderMiddleware"]
     assert result.crawler.settings.getbool("ROBOTSTXT_OBEY")
@@ -61,7 +52,6 @@ async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
         assert result.lines("", "WARNING") == []
 
 
-@ensureDeferred
 async def test_the_matcher_serves_the_built_in(site: Site) -> None:
     """ROBOTSTXT_PARSER: Scrapy fetches, the matcher here judges (`foo` does not name `foobot`)."""
     shop = site.authority("User-agent: foo\nDisallow: /open\n\nUser-agent: *\nDisallow: /private\n")
@@ -70,8 +60,8 @@ async def test_the_matcher_serves_the_built_in(site: Site) -> None:
         "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser",
         "USER_AGENT": "foobot/1.0 (+http://foobot.example)",
     }
-    result = await visit(shop, settings)
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    result = await open_and_private(shop, by=lambda: settings)
+    assert result.kinds == RULED
     assert gates(result) == ["RobotsTxtMiddleware"]
 
 
@@ -103,14 +93,13 @@ BY_HAND = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}
     ],
     ids=["disabled", "moved", "subclass by its path", "subclass", "by hand"],
 )
-@ensureDeferred
 async def test_a_built_in_that_is_elsewhere_is_warned_of(
     site: Site, settings: dict[str, Any], others: list[str], named: str
 ) -> None:
     """The gate is in; a project's own stays, and a warning says so."""
     shop = site.authority(RULES)
-    result = await visit(shop, settings)
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
+    result = await open_and_private(shop, by=lambda: settings)
+    assert result.kinds == RULED
     assert sorted(gates(result)) == sorted(["RepDownloaderMiddleware", *others])
     warned = result.lines("RobotsTxtMiddleware", "WARNING")
     assert len(warned) == len(others)
@@ -118,7 +107,6 @@ async def test_a_built_in_that_is_elsewhere_is_warned_of(
 
 
 @pytest.mark.parametrize("by", ["project", "spider", "cmdline", "default"])
-@ensureDeferred
 async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
     """ROBOTSTXT_OBEY = False of project, spider or command line is stronger than the add-on.
 
@@ -130,14 +118,13 @@ async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
         settings = Settings({"DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}})
     else:
         settings.set("ROBOTSTXT_OBEY", "False", priority=by)
-    result = await visit(shop, settings)
+    result = await open_and_private(shop, by=lambda: settings)
     assert len(result.downloaded) == 2
     assert shop.robots_hits == []
     assert gates(result) == []
 
 
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")
-@ensureDeferred
 async def test_listeners_get_a_parser_of_each_robots_txt(site: Site) -> None:
     """`signals.robots_parsed` comes once per file, before the first verdict."""
     shop = site.authority(RULES + "Crawl-delay: 0.01\nSitemap: http://a.example/map.xml\n")
@@ -148,9 +135,6 @@ async def test_listeners_get_a_parser_of_each_robots_txt(site: Site) -> None:
         delay, maps = robotparser.crawl_delay("mybot"), list(robotparser.sitemaps())
         heard.append((type(robotparser), request.url, delay, maps, len(shop.page_hits)))
 
-    def prepare(crawler: Crawler) -> None:
-        crawler.signals.connect(listen, signals.robots_parsed)
-
     plans = [shop.url("/open"), shop.url("/private"), none.url("/")]
-    (await crawl(settings=obey(), prepare=prepare, plans=plans)).check()
+    await visit(plans, on={signals.robots_parsed: listen})
     assert heard == [(RepRobotParser, shop.url("/open"), 0.01, ["http://a.example/map.xml"], 0)]
