@@ -124,7 +124,7 @@ class RepDownloaderMiddleware:
         return response if again is None else again
 
     async def arrive(self, request: Request) -> Request | None:
-        """Let ``request`` be sent, at the last step; return it if the crawl closes before that.
+        """Let ``request`` be sent, at the last step; return it if it has to come back.
 
         One that had to wait for its turn is judged again: the rules may have changed meanwhile.
         """
@@ -240,7 +240,7 @@ class RepDownloaderMiddleware:
 
 
 class RepLastStep:
-    """Has requests to hosts that ask for a pace wait for their turn, behind all other middlewares.
+    """Makes requests to hosts that ask for a pace wait for their turn, behind all others.
 
     It belongs in ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
     """
@@ -257,7 +257,7 @@ class RepLastStep:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
-        """Return when the request may be sent."""
+        """Return when the request may be sent; return it if it has to come back."""
         if self._middleware is None:
             self._middleware = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
         if self._middleware is None:

@@ -68,7 +68,7 @@ class RobotsParsed:
         self._crawler = crawler
         self._timeout = timeout
         self.is_heard = _ROBOTS_PARSED is not None
-        """Whether anything listened when it was last sent, or it was not sent yet."""
+        """Whether anything may listen: False once nothing did, and before Scrapy 2.15."""
 
     async def send(self, robots: RobotsTxt, request: Request | None) -> None:
         """Send the signal, and return when its listeners are done, or too slow.

@@ -161,7 +161,7 @@ def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
 
 
 def state_of(answer: Answer | None, failure: Failure | None, now: float, policy: Policy) -> State:
-    """Return what is in force at ``now`` is worth then."""
+    """Return the state of an entry at ``now``, by what is in force of it."""
     if failure is not None:
         due = now >= retry_at(failure, policy)
         if _is_usable_copy(answer, now, policy):

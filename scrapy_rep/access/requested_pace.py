@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 class RequestedPace(NamedTuple):
     """The interval that is asked of an agent.
 
-    ``is_cut`` says that ``REP_MAX_CRAWL_DELAY`` bounds it; it does not bound a pace that the
+    ``may_be_cut`` says that ``REP_MAX_CRAWL_DELAY`` bounds it; it does not bound a pace that the
     operator has set for one site.
     """
 
     interval: float = 0.0
-    is_cut: bool = True
+    may_be_cut: bool = True
 
     def kept(self, most: float) -> float:
         """Return the interval that is kept, where ``most`` is the longest one."""
-        return min(self.interval, most) if self.is_cut else self.interval
+        return min(self.interval, most) if self.may_be_cut else self.interval
 
 
 class PacePolicy(NamedTuple):
@@ -47,7 +47,7 @@ class PacePolicy(NamedTuple):
 
     def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return the verdict by which a pace refuses an allowed request; None if it does not."""
-        if self.forbids_longer and pace.is_cut and pace.interval > self.longest:
+        if self.forbids_longer and pace.may_be_cut and pace.interval > self.longest:
             reason = (
                 f"asks for {pace.interval:,g} s between requests, more than {self.longest:,g} s"
             )

@@ -56,8 +56,8 @@ _MALFORMED, _UNDECIDED = "malformed", "undecided"
 class Ruling(NamedTuple):
     """What a site says: ``allowed(url)``, and ``why(url)`` if it is not.
 
-    ``rest`` says what the URLs are that are not allowed: disallowed, undecided if its rules are not
-    known, or none. ``octets`` is the size of its robots.txt.
+    ``rest`` is what its other lines count as: disallowed, undecided if its rules are not known, or
+    malformed. ``octets`` is the size of its robots.txt.
     """
 
     allowed: Callable[[str], bool]

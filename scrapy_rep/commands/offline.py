@@ -30,14 +30,14 @@ from scrapy_rep.stats import RepStats
 class Offline:
     """Decides by the settings of a project, for ``agent`` or else for its own crawler.
 
-    The judge reads the pace of rules here, too. Raises ``EndingError`` for bad settings.
+    Raises ``EndingError`` for bad settings.
     """
 
     def __init__(self, project: Project, agent: Sequence[str] | None) -> None:
         self.agent = tuple(agent or ()) or project.agent
         self.settings = project.chosen
         self._policy = self.settings.policy
-        self._paces = self.settings.pace_policy
+        paces = self.settings.pace_policy
         self._now = time.time()
         profile, max_size = self.settings.profile, self.settings.max_size
         parse = partial(RobotsTxt.parse, profile=profile, max_size=max_size)
@@ -48,9 +48,9 @@ class Offline:
             raise EndingError(str(error)) from None
         applied = None
         if overrides:
-            applied = AppliedOverrides(overrides, RepStats(), self._paces.read, time.time)
+            applied = AppliedOverrides(overrides, RepStats(), paces.read, time.time)
         use = UseOfPages(self.settings)
-        self.judge = Judge(lambda *_: None, self._paces, use if use.refuses else None, applied)
+        self.judge = Judge(lambda *_: None, paces, use if use.refuses else None, applied)
 
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
         """Return what a crawl knows of an authority after this answer."""

@@ -25,9 +25,9 @@ class Status(IntEnum):
     """The exit statuses of ``scrapy robots``."""
 
     CLEAN = 0
-    """All is allowed, or nothing was found."""
+    """Nothing that the other statuses say."""
     FOUND = 1
-    """Something is disallowed, or was found."""
+    """Something is disallowed, or found, or the store knows nothing of it."""
     USAGE = 2
     """The command line or the input is not right."""
     UNKNOWN = 3

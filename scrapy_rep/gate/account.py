@@ -44,7 +44,7 @@ class Recorder(Protocol):
 
 
 class Account:
-    """Counts, logs and records each request once: that it passed, or what it ended in.
+    """Counts, logs and records each request: that it passed, or what it is refused with.
 
     ``overrides`` and ``recorder`` are there if settings ask for them.
     """

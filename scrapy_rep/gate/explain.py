@@ -28,7 +28,7 @@ NO_RULES_FOR_SCHEME = Verdict(allowed=True, reason="no robots.txt governs this s
 class LookUp(NamedTuple):
     """A verdict, the agent it is for, and what is known of the authority that governs the URL.
 
-    ``by`` names what decided, as that of :class:`RobotsForbidden` does.
+    ``by`` names what decided, as :meth:`Judge.final_verdict` does.
     """
 
     verdict: Verdict

@@ -219,7 +219,9 @@ class Gate:
         self._withheld.landed(authority)
 
     async def _wait_in_place(self, asked: Asked, miss: Miss) -> CachedRules:
-        """Return the rules for a request that waits where it is: a direct download, or a response.
+        """Return the rules for a request that waits where it is.
+
+        That is a direct download, a response, or a request that has waited for its turn.
 
         A stop waits for what did not come from the scheduler. Otherwise the rules that are returned
         may be ``interrupted``, if the request can be made in the next run.

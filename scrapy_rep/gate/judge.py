@@ -112,8 +112,9 @@ class Judge:
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
 
-        It is named as :attr:`RobotsForbidden.by` names it. An override also decides where other
-        rules than those of the site, which it sets, disallow what these do.
+        The names are those of :attr:`RobotsForbidden.by`, with one difference. If an override has
+        the rules read for another agent, and they disallow the URL for both, this names the
+        override, and the exception the robots.txt.
         """
         verdict, _ = self._verdict(asked, cached)
         if verdict.allowed:
@@ -146,7 +147,7 @@ class Judge:
         return overrides if overrides is not None and asked.authority in overrides else None
 
     def _use_for(self, cached: CachedRules) -> UseOfPages | None:
-        """Return what asks for the use of pages, if it may have a say under these rules."""
+        """Return what judges the use of pages, if it may have a say under these rules."""
         use = self._use
         return use if use is not None and use.concerns(cached) else None
 

@@ -104,7 +104,7 @@ class AppliedOverrides:
         if (delay := site.first(DELAY, url, now)) is not None:
             asker = (f"override {delay.entry}",)
             seconds = float(delay.value)  # type: ignore[arg-type]
-            pace = RequestedPace(seconds, is_cut=False) if seconds else None
+            pace = RequestedPace(seconds, may_be_cut=False) if seconds else None
             return PaceToKeep(pace, asker, delay)
         tokens, override = site.agent(url, agent, now)
         robots = cached.robots

@@ -55,7 +55,8 @@ _ORIGIN = re.compile("[^:/?]*://[^/?]*")
 class Asked(NamedTuple):
     """A request at the gate: the page that it is for, what governs that, and for which agent.
 
-    The ``url`` of the page is that of the request, unless its meta names another one.
+    ``url`` is that of the request, or the one that its meta names; the final URL of a response; or
+    the one that ``explain`` is asked about.
     """
 
     request: Request

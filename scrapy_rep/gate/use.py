@@ -86,7 +86,7 @@ class UseOfPages:
     def concerns(self, cached: CachedRules) -> bool:
         """Return whether there may be anything to do for the requests that these rules govern.
 
-        Most robots.txt files say nothing about use, and most crawls ask nothing else.
+        Most robots.txt files say nothing about use, and most crawls set no ``REP_PURPOSE_TOKENS``.
         """
         robots = cached.robots
         return bool(self._tokens) or (robots is not None and speaks_of_use(robots))

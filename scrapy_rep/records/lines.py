@@ -86,8 +86,8 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     ``cause`` says why a site is unreachable. ``digest`` is that of the octets of robots.txt that
     were followed. ``record`` and ``failure_record`` are the IDs of the records in the archive of
     the response that counts and of the newest failed fetch. ``age`` is seconds since the rules were
-    fetched, ``delay`` the seconds between two requests that the site asks for. ``without`` is the
-    verdict without the override that changed it.
+    fetched, or the failures began; ``delay`` is the seconds between two requests that the site asks
+    for. ``without`` is the verdict without the override that changed it.
     """
 
     crawl: Crawl

@@ -29,7 +29,8 @@ create index by_run on decision (run);
 """
 
 Interval = tuple[int, int, int]
-"""How many requests were allowed, refused, and refused because a robots.txt was unreachable."""
+"""How many requests were allowed; refused because a robots.txt was unreachable, the last number; or
+refused for another reason, the second."""
 
 
 class Section(NamedTuple):

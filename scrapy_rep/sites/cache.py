@@ -42,7 +42,7 @@ class RulesSignal(Protocol):
 
     @property
     def is_heard(self) -> bool:
-        """Whether anything listened when it was last sent, or it was not sent yet."""
+        """Whether anything may listen: False once nothing did, or if Scrapy lacks the signal."""
 
     async def send(self, robots: RobotsTxt, request: Any) -> None:
         """Return when the listeners are done, or too slow. ``request`` asked for the rules."""
@@ -89,10 +89,9 @@ class RobotsCache:
     """Rules by authority, in ``memory_limit`` octets; the least recently used ones are evicted.
 
     ``refresher`` finds out what is known of an authority, ``parse`` makes rules of its bytes, and
-    ``signal`` is sent whenever rules come into force. ``read_pace`` returns the pace that rules ask
-    of an agent, ``None`` if there is none to keep. ``started()`` is called when a refresh begins,
-    and ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests that wait
-    for it in the scheduler.
+    ``signal`` is sent whenever rules come into force. ``started()`` is called when a refresh
+    begins, and ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests
+    that wait for it in the scheduler.
     """
 
     def __init__(
@@ -204,8 +203,8 @@ class RobotsCache:
     ) -> None:
         """End the refreshes that began before a time of the monotonic clock.
 
-        Requests that still wait for them end because the crawl is closing. ``spare(request)`` says
-        whether a request does not: the refresh that it waits for goes on.
+        Requests that still wait for them end because the crawl is closing. A refresh goes on if
+        ``spare(request)`` is true of a request that waits for it.
         """
         for authority, flight in list(self._flights.items()):
             if flight.started < started_before and not any(map(spare, flight.waiters.values())):

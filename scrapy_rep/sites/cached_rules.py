@@ -35,9 +35,8 @@ class CachedRules:
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
     rules of its answer, ``None`` if it has none that are in force.
 
-    An instance keeps notes. The cache measures ``size``, and notes the last ``pace`` that was asked
-    of an agent, and ``unpaced_agent``, the last agent of which none was asked. The record of
-    decisions keeps its ``basis`` here.
+    An instance also keeps notes: its ``size``, which the cache measures; how many ``verdicts`` it
+    has given; and the ``basis`` of decisions, as they are recorded.
     """
 
     __slots__ = (

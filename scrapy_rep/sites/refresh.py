@@ -142,7 +142,7 @@ class Refresher:
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self.clock(), self.policy)
             delay = _next_of(delays, outcome)
-            if delay is None or not self._again(outcome, learnt) or not waiting():
+            if delay is None or not self._is_worth_retrying(outcome, learnt) or not waiting():
                 if not (isinstance(outcome, Unreachable) and outcome.ours):
                     self.store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)
@@ -210,13 +210,13 @@ class Refresher:
 
         It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
         """
-        action = standing(entry, self.clock(), self.policy)
-        return action.fetch is Fetch.NO or (not refresh and action.decision is not Decision.WAIT)
+        current = standing(entry, self.clock(), self.policy)
+        return current.fetch is Fetch.NO or (not refresh and current.decision is not Decision.WAIT)
 
     def _decision(self, entry: Entry | None) -> Decision:
         return standing(entry, self.clock(), self.policy).decision
 
-    def _again(self, outcome: Outcome, learnt: Entry) -> bool:
+    def _is_worth_retrying(self, outcome: Outcome, learnt: Entry) -> bool:
         """Return whether another attempt is worth waiting for."""
         return (
             isinstance(outcome, Unreachable)

@@ -1,11 +1,12 @@
 """Places in the downloader beyond the operator's: for fetches, and for requests that wait in place.
 
-A fetch of a robots.txt, a direct download that waits for its rules or its turn, and a response that
-waits for the rules of its final URL are among the requests of the downloader. While they are, it
-may have one more, so that they hold up no other.
+A fetch of a robots.txt, a direct download that waits for its rules or its turn, and what waits for
+new rules where it is, a response or a request at its turn, are among the requests of the
+downloader. While they are, it may have one more, so that they hold up no other.
 
 What the engine has sent within its limits keeps its own place while it waits for its turn, as a
-request does that waits for DOWNLOAD_DELAY: with another one in its place it would be one too many.
+request does that waits for DOWNLOAD_DELAY. If its place were lent, there would be one request too
+many when its turn comes.
 """
 
 from __future__ import annotations

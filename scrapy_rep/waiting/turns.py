@@ -8,8 +8,8 @@ the last step again.
 
 Requests of the scheduler seldom wait here: it hands out only the next one of a host, when the host
 is free (:meth:`Turns.reserve`). Direct downloads come whenever they like, and wait in place. So do
-requests of the scheduler whose host was not known to ask for a pace, or served a request with
-``dont_obey_robotstxt`` meanwhile. Such a request does not wait, but the next one waits for its end.
+requests of the scheduler whose host was not known to ask for a pace, or is busy again by then. A
+request with ``dont_obey_robotstxt`` does not wait, but the next one waits for its end.
 
 Nothing says that a request was answered from a cache, dropped or cancelled. What the downloader no
 longer has is no longer under way (:meth:`Turns.look`).
@@ -111,7 +111,7 @@ class Turns:
         self._ended: dict[str, float] = {}
         """When the last request to a host ended, for hosts that ask for no pace."""
         self.occupied: dict[str, PacedHost] = {}
-        """Those with requests that are under way, have the next turn, or wait at the last step."""
+        """The hosts of requests that are under way, have a turn next, or wait at the last step."""
         self._numbers = count()
         self._fault: Exception | None = None
         self.is_early = False
@@ -194,7 +194,7 @@ class Turns:
     # --- the way of a request of the scheduler
 
     def reserve(self, request: Request, trip: Trip) -> bool:
-        """Return whether a request may be handed out; no other one of its host is until it ends."""
+        """Return whether a request may be handed out, which has the next turn then."""
         host = self.hosts.get(trip.host)
         if host is None or not host.asks:
             return True
@@ -227,20 +227,20 @@ class Turns:
         """End the requests that the downloader no longer has, and free the turns of lost ones."""
         active = self._scrapy.active
         for name, host in list(self.occupied.items()):
-            if self._is_lost(host):
+            if self._has_lost_turn(host):
                 self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
                 self.occupied.pop(name, None)
 
-    def _is_lost(self, host: PacedHost) -> bool:
+    def _has_lost_turn(self, host: PacedHost) -> bool:
         """Return whether the request with the next turn was answered, dropped or held up."""
         if host.coming is None or self._trips[host.coming].is_offered:
             return False
         is_gone = host.coming not in self._scrapy.active
-        is_returned = self._trips[host.coming].comes_for_turn  # and not active, until it comes
-        return monotonic() >= host.claim_until or (is_gone and not is_returned)
+        comes_back = self._trips[host.coming].comes_for_turn  # and is not active until then
+        return monotonic() >= host.claim_until or (is_gone and not comes_back)
 
     # --- the last step
 
@@ -415,7 +415,7 @@ class Turns:
             host = self.hosts.get(name)
             if host is not None:
                 self._stop_timer(host)
-                if self._is_lost(host):
+                if self._has_lost_turn(host):
                     host.coming = None
                 if not host.asks:
                     self._stop_withholding(host)
@@ -432,21 +432,21 @@ class Turns:
     def _serve(self, host: PacedHost) -> None:
         while host.arrived and self._has_room(host):
             _, _, request, turn = host.arrived[0]
-            is_returned = not self._waiters.is_open and self._has_to_come_back(request)
-            if is_returned and host.coming is not None:
+            comes_back = not self._waiters.is_open and self._has_to_come_back(request)
+            if comes_back and host.coming is not None:
                 break
             heappop(host.arrived)
             if turn.called:
                 continue
             try:
-                if is_returned:
-                    self._return(host, request)
+                if comes_back:
+                    self._keep_turn(host, request)
                 else:
                     self._grant(host, request)
             except Exception as error:
                 turn.errback(error)  # it has left the queue, so nothing else would
                 raise
-            turn.callback(not is_returned)
+            turn.callback(not comes_back)
         if host.arrived or (host.withheld and host.coming is None):
             if not host.is_due(monotonic()):
                 self._plan(host)
@@ -476,7 +476,7 @@ class Turns:
         trip = self._trips[request]
         return self._scrapy.is_full and not (trip.comes_for_turn or trip.is_beyond_limits)
 
-    def _return(self, host: PacedHost, request: Request) -> None:
+    def _keep_turn(self, host: PacedHost, request: Request) -> None:
         """Keep the turn of a host for a request that is about to come back."""
         self._trips[request].comes_for_turn = True
         self._let_come(host, request)

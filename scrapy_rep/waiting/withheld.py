@@ -11,8 +11,8 @@ A request is in one of these states:
   pipeline, or what a callback or a middleware downloads.
 - *returned*: the gate has returned it, as ``process_request`` may, because it lacks something. It
   is about to come back through ``enqueue_request``.
-- *withheld*: for rules, by its authority; or for its turn, which its host has
-  (:class:`~scrapy_rep.waiting.turns.Turns`).
+- *withheld*: it waits for rules, in the list of its authority; or for its turn, in the list of its
+  host (:class:`~scrapy_rep.waiting.turns.Turns`).
 - *ready*: it lacks nothing any more (:class:`ReadyQueue`), and goes before what the base has. Of a
   host that asks for a pace only one is ready at a time.
 
@@ -395,7 +395,7 @@ class Withheld:
             self._admit(self._item(request))
 
     def _ask(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
-        """Return what a request lacks; None after a fault: the gate refuses it then.
+        """Return what a request lacks; None after a fault: the gate decides then.
 
         The first request of a site whose rules are not known lacks nothing: it asks for them.
         """

@@ -34,6 +34,6 @@ def test_a_pace_is_read_kept_or_refused(
 
 def test_a_pace_that_the_operator_has_set_is_neither_cut_nor_refused() -> None:
     """An override is his own word about one site."""
-    pace = RequestedPace(900.0, is_cut=False)
+    pace = RequestedPace(900.0, may_be_cut=False)
     assert pace.kept(60.0) == 900.0
     assert PacePolicy(True, 60.0, True).refusal(pace) is None

@@ -70,7 +70,7 @@ CASES = {
         "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
         {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
         "nyny",
-        "rules",
+        "robots.txt",
         'action = "delay"\ndelay = 1\npaths = ["/art", "/private"]',
     ),
 }
