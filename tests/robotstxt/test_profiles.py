@@ -295,6 +295,8 @@ ENCODED = STAR + b"Disallow: /%7e/\nDisallow: /caf\xc3\xa9\n"
          b"User-agent: bot42\nDisallow: /\n", ["/"], []),
         ("google: Allow of an index page allows the directory", "google",
          INDEX, ["/a/", "/b/"], ["/a/index.html", "/a/x", "/", "/b/index.ht"]),
+        ("google: Disallow of one does not", "google",
+         STAR + b"Disallow: /a/index.html\n", [], ["/a/", "/a/index.html"]),
         ("google: a line ends at octet 16,663", "google", STAR + f"Disallow: {LONG}b\n".encode(),
          [LONG[: 16_663 - len("Disallow: ")]], [LONG[:16_000]]),
         ("google: a part of a mark is skipped", "google",
