@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import signal
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 import scrapy
+from pytest_twisted import ensureDeferred
 
 from tests import timed
 from tests.site import Site
@@ -29,6 +31,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # that they interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj: object) -> None:
+    """A test that is a coroutine runs in the reactor of the tests, without a decorator."""
+    if inspect.iscoroutinefunction(obj):
+        ensureDeferred(obj)
 
 
 @pytest.hookimpl(tryfirst=True)

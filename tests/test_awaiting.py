@@ -6,7 +6,6 @@ import time
 from time import monotonic
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -26,7 +25,6 @@ async def answered(after: float) -> str:
 
 
 @pytest.mark.parametrize("stall", [0.2, 0.6])
-@ensureDeferred
 async def test_an_answer_that_came_while_the_loop_stood_still_is_read(stall: float) -> None:
     """The time limit passed only because nothing was looked at."""
     call_later(0.05, time.sleep, stall)
@@ -34,7 +32,6 @@ async def test_an_answer_that_came_while_the_loop_stood_still_is_read(stall: flo
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.2, 0.6])
-@ensureDeferred
 async def test_what_never_comes_is_waited_for_once_more_at_most(stall: float) -> None:
     """For no longer than the limit, however long the loop stood still."""
     never: Deferred[None] = Deferred()

@@ -18,7 +18,6 @@ from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
@@ -136,7 +135,6 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         ),
     ],
 )
-@ensureDeferred
 async def test_a_middleware_that_is_not_built_ends_the_crawl(
     site: Site, settings: dict[str, Any], said: str
 ) -> None:
@@ -172,7 +170,6 @@ def test_a_module_that_is_not_configured_does_not_disable_the_addon(
 
 
 @pytest.mark.parametrize("settings", [obey(), by_hand(**BY_HAND)])
-@ensureDeferred
 async def test_where_obedience_is_off_nothing_has_to_be_built(
     site: Site, settings: dict[str, Any]
 ) -> None:
@@ -191,7 +188,6 @@ async def test_where_obedience_is_off_nothing_has_to_be_built(
         ("sqlite://{}/far/r.db", "far/r.db"),
     ],
 )
-@ensureDeferred
 async def test_sqlite_needs_no_scrapy_cfg(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, file: str
 ) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.engine import ExecutionEngine
@@ -76,7 +75,6 @@ def hidden(cls: Any, attribute: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("path", "attribute"), CASES)
-@ensureDeferred
 async def test_a_name_that_is_gone_is_said_in_one_line(
     site: Site, path: str, attribute: str
 ) -> None:
@@ -104,7 +102,6 @@ async def test_a_name_that_is_gone_is_said_in_one_line(
     assert min(gaps(slow)) >= 0.2
 
 
-@ensureDeferred
 async def test_a_login_that_is_kept_elsewhere_is_said_in_one_line(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +164,6 @@ class FixedDownloader(SlotlessDownloader):
         return 5
 
 
-@ensureDeferred
 async def test_a_custom_downloader_may_lack_what_it_does_not_need(site: Site) -> None:
     """DOWNLOADER may be anything: that is the user's choice, and no word is lost about it."""
     _, plans = two_sites(site)

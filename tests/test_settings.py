@@ -6,7 +6,6 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.settings import Settings
 
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -175,7 +174,6 @@ def test_a_bad_value_is_refused_in_one_line_that_names_it(name: str, value: Any)
 @pytest.mark.parametrize(
     ("name", "value"), [("REP_TIMEOUT", 0), *(("REP_STORE", value) for value in BAD["REP_STORE"])]
 )
-@ensureDeferred
 async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, value: Any) -> None:
     """Not one request, to whatever site. A store that does not exist is found out by opening it."""
     shop = site.authority(Reply(404))
@@ -231,7 +229,6 @@ def test_a_setting_that_does_not_exist_is_named_with_the_nearest(
     assert list(unknown_settings(settings)) == [(name, nearest)]
 
 
-@ensureDeferred
 async def test_a_crawl_warns_of_a_setting_that_does_not_exist(site: Site) -> None:
     """One warning each; the crawl goes on, and settings that exist are not named."""
     shop = site.authority(Reply(404))

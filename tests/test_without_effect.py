@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
@@ -100,7 +99,6 @@ def test_setting_with_an_effect_or_without_a_wish_gets_no_warning(chosen: dict[s
 
 
 @pytest.mark.parametrize("plugin", [obey, by_hand])
-@ensureDeferred
 async def test_each_warning_appears_once_in_a_crawl(site: Site, plugin: Any) -> None:
     """With the add-on, which checks settings twice, and by hand; the crawl goes on."""
     url = site.authority().url("/a")
@@ -114,7 +112,6 @@ async def test_each_warning_appears_once_in_a_crawl(site: Site, plugin: Any) -> 
     ]
 
 
-@ensureDeferred
 async def test_crawl_that_does_not_obey_has_no_such_line(site: Site) -> None:
     """It asks nothing of any setting."""
     settings = obey(ROBOTSTXT_OBEY=False, REP_NOINDEX="drop", **PARSER)

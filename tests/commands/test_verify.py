@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.commands.running import robots
 from tests.crawl.clock import take_over
@@ -70,7 +69,6 @@ async def one_decision(records: Records, site: Site, **more: Any) -> str:
     return url
 
 
-@ensureDeferred
 async def test_decisions_by_rules_agree(
     site: Site, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +94,6 @@ async def test_decisions_by_rules_agree(
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
-@ensureDeferred
 async def test_no_decision_of_a_random_crawl_differs(site: Site, tmp_path: Path, seed: int) -> None:
     """Whatever sites answer, and whatever has a say besides their rules."""
     recorded = RecordedCrawl(site, tmp_path, seed, 30)
@@ -120,7 +117,6 @@ async def test_no_decision_of_a_random_crawl_differs(site: Site, tmp_path: Path,
     ],
     ids=lambda change: next(iter(change)),
 )
-@ensureDeferred
 async def test_a_changed_decision_differs(
     site: Site, records: Records, change: dict[str, Any]
 ) -> None:
@@ -137,7 +133,6 @@ async def test_a_changed_decision_differs(
 
 
 @pytest.mark.parametrize("kept", ["path", "hash"])
-@ensureDeferred
 async def test_what_the_log_does_not_say_cannot_be_compared(
     site: Site, records: Records, kept: str
 ) -> None:
@@ -149,7 +144,6 @@ async def test_what_the_log_does_not_say_cannot_be_compared(
 @pytest.mark.parametrize(
     "change", [{"profile": "of 2040"}, {"profile": []}, {"max_size": "1k"}, {"max_size": -1}, None]
 )
-@ensureDeferred
 async def test_settings_that_cannot_be_read_decide_nothing(
     site: Site, records: Records, change: dict[str, Any] | None
 ) -> None:
@@ -162,7 +156,6 @@ async def test_settings_that_cannot_be_read_decide_nothing(
     records.assert_undecided("1 not compared; 1: the settings of its run cannot be read")
 
 
-@ensureDeferred
 async def test_what_is_missing_or_damaged_decides_nothing(site: Site, records: Records) -> None:
     """A record, the first line of a run, the end of a line, the end of an archive."""
     await one_decision(records, site)
@@ -181,7 +174,6 @@ async def test_what_is_missing_or_damaged_decides_nothing(site: Site, records: R
     records.assert_undecided("is damaged")
 
 
-@ensureDeferred
 async def test_input_of_another_kind_is_status_2(site: Site, records: Records) -> None:
     """A log that is none, an archive that is none, or is not there."""
     await one_decision(records, site)
@@ -196,7 +188,6 @@ async def test_input_of_another_kind_is_status_2(site: Site, records: Records) -
     assert records.verify().status == 2
 
 
-@ensureDeferred
 async def test_a_crawl_that_decided_nothing_agrees(site: Site, records: Records) -> None:
     """Its log has the first line of a run alone; a log without that is of no crawl."""
     await one_decision(records, site)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gc
-import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.core.engine import ExecutionEngine
 
 from tests.crawl.clock import Ahead, take_over
@@ -16,13 +14,6 @@ from tests.crawl.harness import EACH_MODE
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
 from tests.rows import first
 from tests.stores.servers import RedisServer
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(obj: object) -> None:
-    """A test that is a coroutine runs in the reactor of the tests, without a decorator."""
-    if inspect.iscoroutinefunction(obj):
-        ensureDeferred(obj)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import scrapy
-from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
@@ -84,7 +83,6 @@ def test_blocks_of_python_are_python(page: str, block: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["ADDONS", "DOWNLOADER_MIDDLEWARES"])
-@ensureDeferred
 async def test_activation_puts_the_plugin_in_the_place_of_the_builtin(words: str) -> None:
     """With the add-on and without it."""
     settings = chosen(block_with(words, START))
@@ -93,7 +91,6 @@ async def test_activation_puts_the_plugin_in_the_place_of_the_builtin(words: str
     assert crawler.get_downloader_middleware(RobotsTxtMiddleware) is None
 
 
-@ensureDeferred
 async def test_activation_of_the_parser_leaves_the_builtin(site: Site) -> None:
     """Scrapy's middleware asks our parser."""
     spider = spider_of(block_with("ShopSpider", FAILURES), site)
@@ -103,7 +100,6 @@ async def test_activation_of_the_parser_leaves_the_builtin(site: Site) -> None:
     assert crawler.stats.get_value("robotstxt/forbidden") == 1
 
 
-@ensureDeferred
 async def test_spider_example_learns_why(site: Site) -> None:
     """Its errback gets the rule and the line; one page is fetched, one is not.
 
@@ -130,7 +126,6 @@ async def test_spider_example_learns_why(site: Site) -> None:
         assert line in shown or line.startswith("No request was allowed: 1 with")
 
 
-@ensureDeferred
 async def test_patient_spider_fetches_a_site_that_comes_back(site: Site) -> None:
     """The example waits for `retry_at`, and its second request is made."""
     shop = site.authority([Reply(503), Reply(200, "User-agent: *\nDisallow: /private\n")])
@@ -147,7 +142,6 @@ def _starting_at(url: str) -> Any:
     return start
 
 
-@ensureDeferred
 async def test_explain_example_works(site: Site) -> None:
     """It says False by the rule, and what is in memory."""
     said = await said_by(spider_of(block_with("WhySpider"), site), OBEY)
@@ -159,7 +153,6 @@ async def test_explain_example_works(site: Site) -> None:
 
 
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")
-@ensureDeferred
 async def test_signal_example_works(site: Site) -> None:
     """It logs the sitemaps of the robots.txt."""
     said = await said_by(spider_of(block_with("MapSpider"), site), OBEY)

@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.settings import Settings
 
@@ -33,7 +32,6 @@ def asked(path: str) -> Asked:
 
 
 @pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
-@ensureDeferred
 async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
@@ -46,7 +44,6 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
     assert bench.cache.octets >= cached.robots.size > 1_000_000
 
 
-@ensureDeferred
 async def test_rules_that_grew_with_their_first_answer_are_measured() -> None:
     """They are compiled for it, also where no verdict is recorded."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
@@ -68,7 +65,6 @@ async def test_rules_that_grew_with_their_first_answer_are_measured() -> None:
         ("Request-rate: 1/10s", FORBIDDING, True),
     ],
 )
-@ensureDeferred
 async def test_a_pace_that_is_refused_decides_beside_the_rules(
     text: str, settings: dict[str, Any], alone: bool
 ) -> None:
@@ -96,7 +92,6 @@ class Scales:
 @pytest.mark.parametrize("records", [False, True])
 @pytest.mark.parametrize("action", [None, "allow", "forbid"])
 @pytest.mark.parametrize("path", ["/private", "/other"])
-@ensureDeferred
 async def test_a_request_has_its_rules_measured_once_at_most(
     path: str, action: str | None, records: bool
 ) -> None:

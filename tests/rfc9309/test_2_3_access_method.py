@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -27,7 +26,6 @@ async def _forbidden(authority: Authority, *paths: str) -> list[str]:
     return forbidden
 
 
-@ensureDeferred
 async def test_the_rules_are_in_the_top_level_path_in_lower_case(site: Site) -> None:
     """2.3: a file named "/robots.txt" (all lowercase) in the top-level path of the service."""
     shop = site.authority(RULES)
@@ -35,14 +33,12 @@ async def test_the_rules_are_in_the_top_level_path_in_lower_case(site: Site) -> 
     assert [hit.target for hit in shop.robots_hits] == ["/robots.txt"]
 
 
-@ensureDeferred
 async def test_a_successful_access_is_followed(site: Site) -> None:
     """2.3.1.1: the crawler MUST follow the parseable rules."""
     shop = site.authority(RULES)
     assert await _forbidden(shop, "/open", "/private") == ["/private"]
 
 
-@ensureDeferred
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("hops", [1, 5])
 async def test_five_consecutive_redirects_are_followed(site: Site, status: int, hops: int) -> None:
@@ -52,7 +48,6 @@ async def test_five_consecutive_redirects_are_followed(site: Site, status: int, 
     assert await _forbidden(shop, "/open", "/private") == ["/private"]
 
 
-@ensureDeferred
 async def test_redirects_are_followed_across_authorities(site: Site) -> None:
     """2.3.1.2: even across authorities (for example, hosts in the case of HTTP)."""
     other = site.authority(NOTHING)
@@ -60,7 +55,6 @@ async def test_redirects_are_followed_across_authorities(site: Site) -> None:
     assert await _forbidden(shop, "/open") == ["/open"]
 
 
-@ensureDeferred
 async def test_redirected_rules_are_those_of_the_initial_authority(site: Site) -> None:
     """2.3.1.2: its rules followed in the context of the initial authority, and of no other."""
     other = site.authority(RULES, pages={"/rules": NOTHING})
@@ -71,7 +65,6 @@ async def test_redirected_rules_are_those_of_the_initial_authority(site: Site) -
     assert result.downloaded == [other.url("/open")]
 
 
-@ensureDeferred
 async def test_more_than_five_redirects_are_unavailable(site: Site) -> None:
     """2.3.1.2: with more than five, crawlers MAY assume that robots.txt is unavailable."""
     pages: dict[str, Script] = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 6)}
@@ -79,7 +72,6 @@ async def test_more_than_five_redirects_are_unavailable(site: Site) -> None:
     assert await _forbidden(shop, "/open") == []
 
 
-@ensureDeferred
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 410, 418, 451, 499])
 async def test_unavailable_allows_any_resource(site: Site, status: int) -> None:
     """2.3.1.3: for a status of 400-499 the crawler MAY access any resources on the server."""
@@ -87,7 +79,6 @@ async def test_unavailable_allows_any_resource(site: Site, status: int) -> None:
     assert await _forbidden(shop, "/open", "/private") == []
 
 
-@ensureDeferred
 @pytest.mark.parametrize("robots", [Reply(500), Reply(503, RULES), Reply(599), Reset()])
 async def test_unreachable_is_complete_disallow(site: Site, robots: Script) -> None:
     """2.3.1.4: due to server or network errors the crawler MUST assume complete disallow."""
@@ -96,7 +87,6 @@ async def test_unreachable_is_complete_disallow(site: Site, robots: Script) -> N
     assert sorted(result.unreachable) == [shop.url("/open"), shop.url("/private")]
 
 
-@ensureDeferred
 async def test_every_line_is_tried(site: Site) -> None:
     """2.3.1.5: crawlers MUST try to parse each line, and MUST use the parseable rules."""
     body = b"\x00nonsense\nUser-agent: *\n\x01: \xf0\nallow allow\n: : :\nDisallow: /x\n"

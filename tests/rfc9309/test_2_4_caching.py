@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.http import Response
 
 from tests.crawl.harness import crawl
@@ -46,7 +45,6 @@ async def _is_allowed(monkeypatch: pytest.MonkeyPatch, shop: Authority, hours: f
     return not dropped
 
 
-@ensureDeferred
 async def test_a_copy_is_used_within_the_day(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """2.4: crawlers MAY cache the fetched robots.txt file's contents."""
     shop = site.authority([RULES, NOTHING])
@@ -54,7 +52,6 @@ async def test_a_copy_is_used_within_the_day(site: Site, monkeypatch: pytest.Mon
     assert len(shop.robots_hits) == 1
 
 
-@ensureDeferred
 async def test_a_copy_is_not_used_for_more_than_a_day(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +61,6 @@ async def test_a_copy_is_not_used_for_more_than_a_day(
     assert len(shop.robots_hits) == 2
 
 
-@ensureDeferred
 async def test_cache_control_is_used(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """2.4: crawlers MAY use standard cache control as defined in RFC 9111."""
     first = Reply(200, RULES, headers={"Cache-Control": "max-age=600"})
@@ -72,7 +68,6 @@ async def test_cache_control_is_used(site: Site, monkeypatch: pytest.MonkeyPatch
     assert not await _is_allowed(monkeypatch, shop, 0.5)
 
 
-@ensureDeferred
 async def test_a_copy_is_used_longer_while_unreachable(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +77,6 @@ async def test_a_copy_is_used_longer_while_unreachable(
     assert len(shop.robots_hits) == 2
 
 
-@ensureDeferred
 async def test_after_thirty_days_the_copy_counts_no_longer(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

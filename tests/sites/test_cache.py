@@ -6,7 +6,6 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.policy import Decision
@@ -22,7 +21,6 @@ DAY = 86_400.0
 # --- single flight
 
 
-@ensureDeferred
 async def test_what_is_fresh_in_memory_is_not_fetched_again() -> None:
     """RFC 9309 section 2.4: a cached copy is used; looking it up awaits nothing."""
     bench = Bench(RULES)
@@ -33,7 +31,6 @@ async def test_what_is_fresh_in_memory_is_not_fetched_again() -> None:
     assert bench.fetches == 1
 
 
-@ensureDeferred
 async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
     """One fetch per authority at a time, of each of ten authorities."""
     gates: list[Deferred[Any]] = [Deferred() for _ in range(10)]
@@ -50,7 +47,6 @@ async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
     assert max(bench.script.most_under_way.values()) == 1
 
 
-@ensureDeferred
 async def test_a_fetch_that_is_lost_holds_up_no_request() -> None:
     """Each request waits for its own time, and then gives up; the next one fetches anew."""
     lost: Deferred[Any] = Deferred()
@@ -72,7 +68,6 @@ SEEDS = 200
 
 
 @pytest.mark.parametrize("waiters", first(1, [100, 1_000]))
-@ensureDeferred
 async def test_a_cancelled_leader_takes_nobody_along_with_tasks(waiters: int) -> None:
     """200 seeded points, under asyncio: none pending, none lost."""
     before = Leftovers.now()
@@ -87,7 +82,6 @@ def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
     assert fresh_python(*words, options=["-Werror"], timeout=100) == ""
 
 
-@ensureDeferred
 async def test_a_fetch_that_nobody_waits_for_any_more_is_finished_and_kept() -> None:
     """All who asked are gone; the next one needs no fetch of its own."""
     gate: Deferred[Any] = Deferred()
@@ -103,7 +97,6 @@ async def test_a_fetch_that_nobody_waits_for_any_more_is_finished_and_kept() -> 
     assert bench.fetches == 1
 
 
-@ensureDeferred
 async def test_no_further_attempt_is_made_when_nobody_waits() -> None:
     """Attempts after a failure are for those who wait; then the back-off counts."""
     gate: Deferred[Any] = Deferred()
@@ -121,7 +114,6 @@ async def test_no_further_attempt_is_made_when_nobody_waits() -> None:
 # --- interruption
 
 
-@ensureDeferred
 async def test_an_interrupted_fetch_disallows_all_and_is_not_remembered() -> None:
     """Who waits is told that the crawl is closing; nothing was learnt of the authority."""
     before = Leftovers.now()
@@ -139,7 +131,6 @@ async def test_an_interrupted_fetch_disallows_all_and_is_not_remembered() -> Non
     assert (await ask(bench)).decision is Decision.FOLLOW
 
 
-@ensureDeferred
 async def test_an_interruption_spares_the_fetches_that_set_off_later() -> None:
     """`started_before` is a time of the monotonic clock."""
     late: Deferred[Any] = Deferred()
@@ -157,7 +148,6 @@ async def test_an_interruption_spares_the_fetches_that_set_off_later() -> None:
     assert (await young).decision is Decision.FOLLOW
 
 
-@ensureDeferred
 async def test_an_interruption_ends_the_pause_between_two_attempts() -> None:
     """No delayed call is left behind."""
     before = Leftovers.now()
@@ -170,7 +160,6 @@ async def test_an_interruption_ends_the_pause_between_two_attempts() -> None:
     await before.cleared()
 
 
-@ensureDeferred
 async def test_an_interrupted_refresh_leaves_the_rules_as_they_are() -> None:
     """A fetch in the background that is ended is no failure of the authority."""
     bench = Bench(RULES, Deferred())

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.outcome import Cause, Unreachable
@@ -21,7 +20,6 @@ DAY = 86_400.0
 # --- expiry and refresh
 
 
-@ensureDeferred
 async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
     """A hundred requests in the last tenth go on by the old rules and cause one fetch."""
     gate: Deferred[Any] = Deferred()
@@ -47,7 +45,6 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
     assert bench.fetches == 2
 
 
-@ensureDeferred
 async def test_a_fault_in_the_background_leaves_a_good_copy_in_force(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -71,7 +68,6 @@ async def test_a_fault_in_the_background_leaves_a_good_copy_in_force(
     assert not allows(await ask(bench), "/other")
 
 
-@ensureDeferred
 async def test_what_was_evicted_in_its_last_tenth_is_used_and_refreshed_at_once() -> None:
     """By the request that brings it back; no later one is needed for that."""
     bench = Bench(RULES, RULES, OTHER_RULES, memory_limit=1_000)
@@ -88,7 +84,6 @@ async def test_what_was_evicted_in_its_last_tenth_is_used_and_refreshed_at_once(
     assert not allows(known, "/other")
 
 
-@ensureDeferred
 async def test_what_is_evicted_again_after_a_fetch_is_the_newer_copy() -> None:
     """The older one, which was evicted before, is replaced."""
     bench = Bench(RULES, RULES, OTHER_RULES, RULES, memory_limit=1_000)
@@ -103,7 +98,6 @@ async def test_what_is_evicted_again_after_a_fetch_is_the_newer_copy() -> None:
     assert bench.fetches == 4
 
 
-@ensureDeferred
 async def test_expired_rules_are_not_followed_but_waited_for() -> None:
     """RFC 9309 section 2.4: not past 24 hours, unless unreachable."""
     gate: Deferred[Any] = Deferred()
@@ -120,7 +114,6 @@ async def test_expired_rules_are_not_followed_but_waited_for() -> None:
     assert not any(allows(known, "/other") for known in answers)
 
 
-@ensureDeferred
 async def test_a_clock_that_steps_back_makes_a_future_entry_worthless() -> None:
     """An entry dated in the future is as if it were not there."""
     bench = Bench(RULES, OTHER_RULES)
@@ -134,7 +127,6 @@ async def test_a_clock_that_steps_back_makes_a_future_entry_worthless() -> None:
 # --- unreachable
 
 
-@ensureDeferred
 async def test_an_unreachable_authority_is_asked_again_only_after_its_back_off() -> None:
     """60 s, then 120 s, up to an hour; every request in between is refused without a fetch."""
     bench = Bench(DOWN)
@@ -151,7 +143,6 @@ async def test_an_unreachable_authority_is_asked_again_only_after_its_back_off()
     assert len(gaps) > 8
 
 
-@ensureDeferred
 async def test_the_last_good_copy_is_followed_while_unreachable() -> None:
     """RFC 9309 section 2.3.1.4; the verdict says so, and nobody waits for the attempts."""
     bench = Bench(RULES, DOWN)
@@ -170,7 +161,6 @@ async def test_the_last_good_copy_is_followed_while_unreachable() -> None:
     assert (known.decision, known.unreachable) == (Decision.DISALLOW_ALL, True)
 
 
-@ensureDeferred
 async def test_expired_rules_are_followed_again_when_the_fetch_fails() -> None:
     """Those who waited for it go by the last good copy."""
     bench = Bench(RULES, DOWN, retry_delays=(50.0,))
@@ -181,7 +171,6 @@ async def test_expired_rules_are_followed_again_when_the_fetch_fails() -> None:
     assert bench.fetches == 2
 
 
-@ensureDeferred
 async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None:
     """RFC 9110 section 10.2.3. The next attempt comes after the first delay that is long enough."""
     busy = Unreachable(Cause.STATUS, 503, retry_after=0.2)
@@ -202,7 +191,6 @@ async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None
     ],
     ids=["Retry-After", "redirect", "dropped", "url"],
 )
-@ensureDeferred
 async def test_no_attempt_is_made_that_cannot_help(outcome: Unreachable) -> None:
     """The server asked for more time, or the same would come of it."""
     bench = Bench(outcome, RULES, retry_delays=(0.01,))
@@ -210,7 +198,6 @@ async def test_no_attempt_is_made_that_cannot_help(outcome: Unreachable) -> None
     assert bench.fetches == 1
 
 
-@ensureDeferred
 async def test_a_policy_of_no_stale_copies_disallows_at_once() -> None:
     """`stale_if_unreachable` 0: complete disallow as soon as the authority is unreachable."""
     bench = Bench(RULES, DOWN, policy=Policy(stale_if_unreachable=0.0))

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
@@ -27,7 +26,6 @@ def big_rules(octets: int) -> Success:
     return Success(b"User-agent: *\n" + b"".join(line % n for n in range(octets // 38)))
 
 
-@ensureDeferred
 async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> None:
     """What was asked for a moment ago stays; what was evicted and not stored is fetched again."""
     limit = 1 << 20
@@ -47,7 +45,6 @@ async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> No
 
 
 @pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard"])
-@ensureDeferred
 async def test_what_was_evicted_comes_back_without_a_fetch(heard: bool) -> None:
     """It awaits nothing, and is not announced again."""
     told: list[bool] = []
@@ -65,7 +62,6 @@ async def test_what_was_evicted_comes_back_without_a_fetch(heard: bool) -> None:
     assert len(told) == 100
 
 
-@ensureDeferred
 async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
     """While it was in memory the second level dropped it as the oldest; it is evicted once more."""
     bench = Bench(big_rules(200_000), memory_limit=1 << 20, evicted_limits=(0, 300_000))
@@ -83,7 +79,6 @@ async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
     assert bench.fetches == 48
 
 
-@ensureDeferred
 async def test_what_was_evicted_is_the_last_good_copy_when_the_fetch_fails() -> None:
     """RFC 9309 section 2.3.1.4: evicted, expired, unreachable: its rules are followed."""
     bench = Bench(RULES, memory_limit=1 << 20)
@@ -98,7 +93,6 @@ async def test_what_was_evicted_is_the_last_good_copy_when_the_fetch_fails() -> 
     assert (known.stale, allows(known, "/private")) == (True, False)
 
 
-@ensureDeferred
 async def test_texts_and_bodies_that_are_not_parsed_count() -> None:
     """Redirects, validators and a copy that is not in force take memory as well."""
     hops = tuple(f"https://host{n}.example/{'x' * 5_000}" for n in range(3))
@@ -113,7 +107,6 @@ async def test_texts_and_bodies_that_are_not_parsed_count() -> None:
     assert (known.unreachable, known.size > 40_000) == (True, True)
 
 
-@ensureDeferred
 async def test_rules_count_as_they_grow() -> None:
     """Each new agent may add an index to a file; weighing it again keeps to the bound."""
     body = b"".join(b"User-agent: bot%d\nDisallow: /%d*/x\n" % (n, n) for n in range(2_000))
@@ -130,7 +123,6 @@ async def test_rules_count_as_they_grow() -> None:
     assert sum(known.count_verdict() for _ in range(1_280)) == 10  # as often they are weighed
 
 
-@ensureDeferred
 async def test_rules_larger_than_the_bound_are_followed_all_the_same() -> None:
     """The newest stays until another comes."""
     bench = Bench(big_rules(500_000), memory_limit=1 << 18)
@@ -141,7 +133,6 @@ async def test_rules_larger_than_the_bound_are_followed_all_the_same() -> None:
     assert bench.kept == [authority(1)]
 
 
-@ensureDeferred
 async def test_dead_hosts_are_bounded_too() -> None:
     """An authority without rules takes memory as well."""
     bench = Bench(DOWN, memory_limit=1 << 20)
@@ -179,7 +170,6 @@ async def broken_listener(*_: Any) -> None:
         pytest.param({"announce": broken_listener}, id="announce awaited"),
     ],
 )
-@ensureDeferred
 async def test_a_fault_disallows_all_and_keeps_nobody_waiting(parts: dict[str, Any]) -> None:
     """A failure of ours is never permission; it backs off, though briefly at first."""
     bench = Bench(RULES, **parts)
@@ -192,7 +182,6 @@ async def test_a_fault_disallows_all_and_keeps_nobody_waiting(parts: dict[str, A
 
 
 @pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError, SystemError])
-@ensureDeferred
 async def test_a_fetch_cancelled_from_elsewhere_keeps_nobody_waiting(
     error: type[BaseException],
 ) -> None:
@@ -208,7 +197,6 @@ async def test_a_fetch_cancelled_from_elsewhere_keeps_nobody_waiting(
     assert bench.cache.flights == 0
 
 
-@ensureDeferred
 async def test_a_fault_after_success_leaves_the_last_good_copy() -> None:
     """While our own parser fails on the new file, the old rules hold or nothing is allowed."""
 
@@ -225,7 +213,6 @@ async def test_a_fault_after_success_leaves_the_last_good_copy() -> None:
     assert bench.fetches == 2
 
 
-@ensureDeferred
 async def test_rules_are_announced_before_anyone_is_told() -> None:
     """A listener may set a delay from the rules before the first page."""
     told: list[Any] = []

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
@@ -39,7 +38,6 @@ class CountingStore(DictionaryStore):
 
 
 @pytest.mark.parametrize("later", [False, True])
-@ensureDeferred
 async def test_a_miss_reads_the_store_once(later: bool) -> None:
     """RFC 9309 section 2.4: whether it answers at once or later; the fetch asks no further."""
     store = CountingStore()
@@ -51,7 +49,6 @@ async def test_a_miss_reads_the_store_once(later: bool) -> None:
     assert bench.fetches == 3
 
 
-@ensureDeferred
 async def test_what_memory_holds_is_fetched_anew_though_the_store_has_it_ageing() -> None:
     """RFC 9309 section 2.4: a copy in the last tenth of its life is no refresh."""
     store = DictionaryStore()

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
@@ -70,7 +69,6 @@ def watched(caplog: pytest.LogCaptureFixture) -> Watched:
     return Watched(caplog)
 
 
-@ensureDeferred
 async def test_three_failures_in_a_row_leave_it_alone_for_a_second(watched: Watched) -> None:
     """Two failures and a success do nothing."""
     await watched.ask()
@@ -90,7 +88,6 @@ async def test_three_failures_in_a_row_leave_it_alone_for_a_second(watched: Watc
     assert watched.said == [BEGINS, "The robots.txt store answers again after 2 s"]
 
 
-@ensureDeferred
 async def test_pauses_double_up_to_half_a_minute(watched: Watched) -> None:
     """An outage of seconds costs seconds, a long one two questions a minute; then all is as new."""
     await watched.ask()
@@ -110,7 +107,6 @@ async def test_pauses_double_up_to_half_a_minute(watched: Watched) -> None:
     assert await watched.ask(works=True)
 
 
-@ensureDeferred
 async def test_after_a_pause_one_question_decides(watched: Watched) -> None:
     """One of many is let through; while nothing is heard of it, no other is for a pause."""
     await watched.ask()
@@ -125,7 +121,6 @@ async def test_after_a_pause_one_question_decides(watched: Watched) -> None:
     assert await watched.ask(works=True)
 
 
-@ensureDeferred
 async def test_failures_that_come_together_count_as_one(watched: Watched) -> None:
     """A connection that breaks fails all that was under way on it."""
     await watched.ask()
@@ -136,7 +131,6 @@ async def test_failures_that_come_together_count_as_one(watched: Watched) -> Non
 
 
 @pytest.mark.parametrize("question", [GET, LEASE, TURN, PUT])
-@ensureDeferred
 async def test_what_has_never_worked_is_said_to_fail_at_once(
     watched: Watched, question: str
 ) -> None:
@@ -146,7 +140,6 @@ async def test_what_has_never_worked_is_said_to_fail_at_once(
         assert watched.said == [BEGINS]
 
 
-@ensureDeferred
 async def test_turns_are_asked_for_all_the_same(watched: Watched) -> None:
     """The requests that need one wait; and one that is answered ends the outage for all."""
     await watched.fail(3)
@@ -158,7 +151,6 @@ async def test_turns_are_asked_for_all_the_same(watched: Watched) -> None:
     assert len(watched.said) == 2
 
 
-@ensureDeferred
 async def test_questions_fail_by_themselves(watched: Watched) -> None:
     """A locked file can be read; of a cluster, the server that keeps one host may be down."""
     await watched.ask()
@@ -173,7 +165,6 @@ async def test_questions_fail_by_themselves(watched: Watched) -> None:
     assert len(watched.said) == 2
 
 
-@ensureDeferred
 async def test_a_turn_that_is_granted_ends_an_outage_of_leases(watched: Watched) -> None:
     """Both are written; and no lease is asked for once all sites are known."""
     await watched.fail(1, LEASE)
@@ -181,7 +172,6 @@ async def test_a_turn_that_is_granted_ends_an_outage_of_leases(watched: Watched)
     assert len(watched.said) == 2
 
 
-@ensureDeferred
 async def test_a_put_that_is_taken_ends_no_outage(watched: Watched) -> None:
     """It is only queued."""
     await watched.fail(3)
@@ -192,7 +182,6 @@ async def test_a_put_that_is_taken_ends_no_outage(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("answer", ["text", None, ("token", 0.0)])
-@ensureDeferred
 async def test_an_answer_of_another_kind_is_a_failure(watched: Watched, answer: Any) -> None:
     """A custom store may return anything, at once or later."""
     later: Future[Any] = Future()
@@ -203,7 +192,6 @@ async def test_an_answer_of_another_kind_is_a_failure(watched: Watched, answer: 
     assert watched.counts["robotstxt/store/error"] == 2
 
 
-@ensureDeferred
 async def test_what_nothing_waits_for_is_not_done_any_more(watched: Watched) -> None:
     """A slow store has time for what is put. A turn is asked for again with the same token."""
     for question, is_cancelled in ((GET, True), (LEASE, True), (TURN, False)):

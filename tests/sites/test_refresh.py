@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Outcome
@@ -31,7 +30,6 @@ def workers(tmp_path: Path) -> Iterator[list[SqliteStore]]:
         store.close()
 
 
-@ensureDeferred
 async def test_ageing_rules_that_another_worker_refreshes_are_used_without_a_fetch(
     workers: list[SqliteStore],
 ) -> None:
@@ -50,7 +48,6 @@ async def test_ageing_rules_that_another_worker_refreshes_are_used_without_a_fet
     bench.store.close()
 
 
-@ensureDeferred
 async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore]) -> None:
     """The other worker may fetch after the round, and not before."""
     during: list[Any] = []
@@ -68,7 +65,6 @@ async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore
 
 
 @pytest.mark.parametrize("kind", ["answer", "refusal"])
-@ensureDeferred
 async def test_what_a_wrong_clock_dates_anew_is_not_written(kind: str) -> None:
     """RFC 9309 section 2.3.1.4: the store has the true date, by which the others go on."""
     store = DictionaryStore()

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.stored import StoreError
@@ -49,7 +48,6 @@ async def until_answered(crawl: Asker, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@ensureDeferred
 async def test_fifty_lookups_of_a_faulty_server_are_right_and_short(
     fault: str, late: Lateness
 ) -> None:
@@ -70,7 +68,6 @@ async def test_fifty_lookups_of_a_faulty_server_are_right_and_short(
 
 
 @pytest.mark.parametrize("fault", ["refuse", "hang", "half a line", "LOADING", "idle close"])
-@ensureDeferred
 async def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None:
     """Asked all at once, each of them has ended in time; puts in between do no harm."""
     with faulty(fault) as uri, closing(RedisStore(uri, clock=now)) as store:
@@ -86,7 +83,6 @@ async def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -
 
 
 @pytest.mark.parametrize("fault", ["refuse", "hang", "5 s slow"])
-@ensureDeferred
 async def test_a_lease_of_a_faulty_server_is_no_lease(fault: str, late: Lateness) -> None:
     """Whoever asks for a lease knows in time that it has to do without."""
     with faulty(fault) as uri, closing(RedisStore(uri, clock=now)) as store:
@@ -96,7 +92,6 @@ async def test_a_lease_of_a_faulty_server_is_no_lease(fault: str, late: Lateness
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2])
-@ensureDeferred
 async def test_a_server_far_away_loses_no_lookup(seconds: float) -> None:
     """Round trips of 50 to 200 ms: connected in time, with a password and a database, and again.
 
@@ -124,7 +119,6 @@ async def test_a_server_far_away_loses_no_lookup(seconds: float) -> None:
         store.close()
 
 
-@ensureDeferred
 async def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
     """Look-ups fail while a connection takes longer than they may, and then no more."""
 
@@ -143,7 +137,6 @@ async def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
         assert server.connections == 1
 
 
-@ensureDeferred
 async def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """An octet now and then keeps each read from timing out: the whole exchange has an end."""
     monkeypatch.setattr("scrapy_rep.stores.redis_lanes.CUT_AFTER", 0.5)
@@ -170,7 +163,6 @@ async def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("kind", ["sentinel", "cluster"])
 @pytest.mark.parametrize("fault", ["refuse", "hang", "MOVED"])
-@ensureDeferred
 async def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
     kind: str, fault: str, late: Lateness
 ) -> None:

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
@@ -53,7 +52,6 @@ def test_an_operator_looks_while_another_process_writes(path: Path) -> None:
 
 
 @waits
-@ensureDeferred
 async def test_leases_do_not_wait_for_a_lock(store: SqliteStore, path: Path) -> None:
     """Three wait a while each; from then on they fail at once, but for one after a pause."""
     store.flush()

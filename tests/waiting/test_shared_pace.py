@@ -9,7 +9,6 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from pytest_twisted import ensureDeferred
 from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
@@ -91,7 +90,6 @@ def worker(tmp_path: Path, other: SqliteStore) -> Iterator[Worker]:
     assert made.faults == []
 
 
-@ensureDeferred
 async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     worker: Worker, other: SqliteStore
 ) -> None:
@@ -104,7 +102,6 @@ async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
 
-@ensureDeferred
 async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
     worker: Worker, other: SqliteStore
 ) -> None:
@@ -114,7 +111,6 @@ async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
 
-@ensureDeferred
 async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
     worker: Worker, other: SqliteStore
 ) -> None:
@@ -125,7 +121,6 @@ async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
 
-@ensureDeferred
 async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
     """Later than it has to, so that the nearest worker is not always first."""
     late = []
@@ -138,7 +133,6 @@ async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Wo
     assert len(set(late)) > 1
 
 
-@ensureDeferred
 async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     worker: Worker, other: SqliteStore
 ) -> None:
@@ -159,7 +153,6 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     assert granted(other, 1.0, INTERVAL, NAME)
 
 
-@ensureDeferred
 async def test_a_wait_is_counted_from_when_the_worker_asked(
     tmp_path: Path, other: SqliteStore
 ) -> None:
@@ -205,7 +198,6 @@ def down(_: str) -> Turn:
 
 
 @pytest.mark.parametrize("wait", [float("nan"), float("inf"), 1e15, -1e15, -0.0])
-@ensureDeferred
 async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float) -> None:
     """Whatever is read from a store: it is asked neither without end nor in years."""
     worker = Worker(ScriptedStore(lambda _: Turn(None, wait)))
@@ -215,7 +207,6 @@ async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float) -> N
     worker.pace.close()
 
 
-@ensureDeferred
 async def test_after_a_lost_answer_the_same_turn_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -233,7 +224,6 @@ async def test_after_a_lost_answer_the_same_turn_is_asked_for(
     worker.pace.close()
 
 
-@ensureDeferred
 async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
