@@ -178,7 +178,8 @@ class Parts:
         return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)
 
     def _is_busy(self) -> bool:
-        return bool(self.cache.flights or self.turns.waiting)
+        waits = any(host.arrived for host in self.turns.occupied.values())
+        return waits or self.cache.flights > 0
 
     def _interrupt(self, started_before: float) -> None:
         self.cache.interrupt(started_before, self.gate.is_in_place)

@@ -84,10 +84,10 @@ class Account:
     def passed(
         self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None = None
     ) -> None:
-        """Record and count a request that goes on, and note what is said about its use.
+        """Record a request that goes on, and note what is said about its use.
 
         ``requested`` is given for a response of another page than was asked for: the URL of the
-        request, which was counted when it passed.
+        request.
         """
         if self._recorder is not None:
             passed = self._recorder.passed
@@ -100,8 +100,6 @@ class Account:
             )
         if cached.stale:
             self._stats.inc(names.STALE)
-        if requested is None:
-            self._stats.inc(names.ALLOWED)
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record and count a request for the rules themselves, which waits for none.

@@ -176,6 +176,7 @@ class Gate:
             self._stats.inc(names.HIT)
         judgement = self._judge.judge(asked, cached)
         self._admit(asked, cached, judgement)
+        trip.judged_until = cached.until
         if trip.is_scheduled:
             if self._turns.hosts and not self._turns.reserve(request, trip):
                 trip.is_looked_up = True
@@ -183,6 +184,7 @@ class Gate:
         elif trip.comes_for_turn:
             return None  # it was counted when it passed before
         self._account.passed(asked, cached, judgement)
+        self._stats.inc(names.ALLOWED)
         return None
 
     async def _look_up(self, asked: Asked, trip: Trip) -> CachedRules | None:
@@ -272,8 +274,9 @@ class Gate:
     async def check_again(self, request: Request) -> Request | None:
         """Judge a request that has waited for its turn, perhaps for hours, by the rules of now.
 
-        It was counted and recorded when it passed before. Awaits its rules if they are no longer
-        known, and returns or raises as :meth:`check_final_url` does.
+        It was counted when it passed before. Awaits its rules if they are no longer known and, if
+        they have changed, its turn once more: others may have had it meanwhile, or the pace may be
+        another one. Returns or raises as :meth:`check_final_url` does.
         """
         trip = self._withheld.trips[request]
         authority = trip.authority
@@ -283,8 +286,16 @@ class Gate:
         found = await self._rules_for(asked)
         if found.interrupted:
             return self._withheld.give_back(request)
-        self._admit(asked, found, self._judge.judge(asked, found))
-        return None
+        judgement = self._judge.judge(asked, found)
+        self._admit(asked, found, judgement)
+        if found.until == trip.judged_until:
+            return None
+        trip.judged_until = found.until
+        self._account.passed(asked, found, judgement)
+        self._turns.not_sent(request)
+        waits = self._turns.arrive(request)
+        again = None if waits is None else await waits
+        return again if waits is None or again is not None else await self.check_again(request)
 
     async def _rules_for(self, asked: Asked) -> CachedRules:
         """Return the rules for a request that waits where it is if they are not known."""

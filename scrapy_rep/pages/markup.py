@@ -102,7 +102,7 @@ class Markup:
         for word in words:
             if word.encode("utf-8") in metas:
                 return True
-        return self._has_references
+        return any(reference.search(metas) for reference in _REFERENCES)
 
     def metas(self, names: Collection[str], *, everywhere: bool = False) -> Iterator[Meta]:
         """Yield the metas whose name is among ``names``, in order: of the head, or everywhere."""
@@ -157,10 +157,6 @@ class Markup:
             return b""
         end = self._lowered.find(b">", last)
         return self._lowered[first : max(end, last + _LEAST_READ) if end >= 0 else None]
-
-    @cached_property
-    def _has_references(self) -> bool:
-        return any(reference.search(self._metas) for reference in _REFERENCES)
 
     @cached_property
     def _text(self) -> str:

@@ -62,6 +62,10 @@ class Trip:
     """It is ready, and has the next turn of its host."""
     is_looked_up: bool = False
     """Its rules have been looked up, and that is counted."""
+    has_lost_turn: bool = False
+    """It had the next turn and did not come, so that it has to wait for another one."""
+    judged_until: float = 0.0
+    """Until when the rules hold by which it was judged last, in seconds since the epoch."""
     has_waited: bool = False
     """It was withheld, and that is counted."""
     is_late: bool = False

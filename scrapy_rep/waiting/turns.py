@@ -117,11 +117,6 @@ class Turns:
         self.is_early = False
         """Whether turns are taken before the last step."""
 
-    @property
-    def waiting(self) -> int:
-        """How many requests wait at the last step."""
-        return sum(len(host.arrived) for host in self.occupied.values())
-
     def take_early(self) -> None:
         """Note that turns are taken before the last step, because that is not enabled.
 
@@ -198,6 +193,9 @@ class Turns:
         host = self.hosts.get(trip.host)
         if host is None or not host.asks:
             return True
+        if trip.has_lost_turn:  # from the scheduler it would come as late again
+            trip.has_lost_turn = False
+            return True
         if host.coming is request:
             if not trip.is_offered:
                 return True
@@ -227,15 +225,15 @@ class Turns:
         """End the requests that the downloader no longer has, and free the turns of lost ones."""
         active = self._scrapy.active
         for name, host in list(self.occupied.items()):
-            if self._has_lost_turn(host):
+            if self._is_late(host):
                 self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
                 self.occupied.pop(name, None)
 
-    def _has_lost_turn(self, host: PacedHost) -> bool:
-        """Return whether the request with the next turn was answered, dropped or held up."""
+    def _is_late(self, host: PacedHost) -> bool:
+        """Return whether the request with the next turn was answered or dropped, or is held up."""
         if host.coming is None or self._trips[host.coming].is_offered:
             return False
         is_gone = host.coming not in self._scrapy.active
@@ -415,7 +413,8 @@ class Turns:
             host = self.hosts.get(name)
             if host is not None:
                 self._stop_timer(host)
-                if self._has_lost_turn(host):
+                if host.coming is not None and self._is_late(host):
+                    self._trips[host.coming].has_lost_turn = True
                     host.coming = None
                 if not host.asks:
                     self._stop_withholding(host)

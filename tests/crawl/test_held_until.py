@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.crawl.harness import visit
-from tests.crawl.middlewares import LoginMiddleware
+from tests.crawl.middlewares import HoldingMiddleware, LoginMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES
 from tests.site import Site
@@ -28,3 +30,16 @@ async def test_a_page_may_be_held_until_a_later_one_of_its_site_is_done(
     assert sorted(result.downloaded) == sorted(plans)
     assert [hit.path for hit in shop.page_hits] == ["/login", "/page"]
     assert order == 50 or min(gaps(shop)) >= 0.15
+
+
+@pytest.mark.parametrize("order", [50, 543])
+async def test_a_middleware_that_takes_its_time_with_each_page_only_costs_that_time(
+    site: Site, constants: Callable[..., None], order: int
+) -> None:
+    """A page that comes too late for its turn waits for another one where it is."""
+    constants("waiting.turns", _UNCLAIMED=0.2)
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    plans = [shop.url(f"/{number}?0.3") for number in range(5)]
+    result = await visit(plans, timeout=30, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: order})
+    assert len(result.downloaded) == 5
+    assert min(gaps(shop)) >= 0.1
