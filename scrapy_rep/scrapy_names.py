@@ -70,8 +70,7 @@ class ScrapyNames:
     def check(self) -> None:
         """Look up every name, the first time that this is called for an open spider.
 
-        Raises :class:`UnknownScrapyError`, at every call, if the crawl
-        has to end.
+        Raises :class:`UnknownScrapyError`, at every call, if the crawl has to end.
         """
         if not self._is_checked and self._crawler.spider is not None:
             self._is_checked = True

@@ -82,7 +82,7 @@ class Judge:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        if overrides is not None or cached.count_verdict():
+        if overrides is not None or cached.count_answer(asked.agent):
             self._weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)
         error = self._refusal_of_pace(asked, pace)

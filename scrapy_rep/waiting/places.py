@@ -67,8 +67,8 @@ class Places:
 
         The place is taken back when the context ends, or when what is yielded is called: the
         coroutine of the request goes on a moment after its wait is over. With its place until then,
-        the engine could begin one request too many. What is yielded is a
-        callback for the Deferred that the request waits for, so it returns its argument.
+        the engine could begin one request too many. What is yielded is a callback for the Deferred
+        that the request waits for, so it returns its argument.
         """
         self.waiting += 1
         self._stats.inc(names.WAITING)
