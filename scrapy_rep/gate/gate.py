@@ -17,8 +17,8 @@ from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden
-from scrapy_rep.gate.nofollow import is_marked, reason_of
-from scrapy_rep.gate.page_url import Asked, leads_elsewhere, page_of
+from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
+from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.sites.refresh import Miss
 
@@ -85,7 +85,7 @@ class Gate:
         authority = trip.authority
         if authority is None or request.meta.get("dont_obey_robotstxt"):
             return None
-        if is_marked(request):
+        if NOFOLLOW_KEY in request.meta and is_marked(request):
             return None  # no rules are needed to refuse it
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
@@ -121,7 +121,7 @@ class Gate:
 
         Raises ``ValueError`` for a URL without a usable host.
         """
-        url = page_of(request)
+        url = page_of(request) if PAGE in request.meta else request.url
         authority = trip.authority = authority_of(url)
         trip.host = "" if authority is None else authority.host
         trip.url = url
@@ -138,7 +138,8 @@ class Gate:
         is_bypassed = request.meta.get("dont_obey_robotstxt")
         try:
             # A middleware in front of the gate may have named a page since the scheduler asked.
-            self._find_page(request, trip)
+            if trip.url != request.url or PAGE in request.meta:
+                self._find_page(request, trip)
         except ValueError as error:
             if not is_bypassed:
                 raise self._account.unreachable(request, Cause.URL, str(error)) from None
@@ -146,7 +147,7 @@ class Gate:
             self._account.bypassed(request)
             return None
         authority = trip.authority
-        if is_marked(request):
+        if NOFOLLOW_KEY in request.meta and is_marked(request):
             self._stop_nofollow(request, trip.url, authority)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
@@ -321,7 +322,8 @@ class Gate:
     def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
         if judgement.pace is not None:
             pace, asker, _ = judgement.pace
-            self._turns.keep(asked.request, asked.authority, pace, asker)
+            if pace is not None or asked.authority.host in self._turns.hosts:
+                self._turns.keep(asked.request, asked.authority, pace, asker)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Refuse a request because its page asks not to follow links; that needs no rules."""

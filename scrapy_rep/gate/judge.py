@@ -21,7 +21,7 @@ from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import PacePolicy
+    from scrapy_rep.access.requested_pace import PacePolicy, RequestedPace
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.gate.use import Noted, UseOfPages
@@ -70,7 +70,7 @@ class Judge:
 
     def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a request may pass."""
-        overrides = self._overrides_for(asked)
+        overrides = None if self._overrides is None else self._overrides_for(asked)
         verdict = override = noted = None
         if overrides is not None:
             verdict, override = overrides.verdict(asked, cached)
@@ -82,10 +82,13 @@ class Judge:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        if overrides is not None or cached.count_answer(asked.agent):
+        # The rules for an agent are compiled when it is judged first.
+        has_grown = overrides is not None or cached.agent != asked.agent
+        if has_grown or (verdict is not None and cached.count_verdict()):
+            cached.agent = asked.agent
             self._weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)
-        error = self._refusal_of_pace(asked, pace)
+        error = None if pace.pace is None else self._refusal_of_pace(asked, pace.pace)
         if error is not None:
             return Judgement(error, override=override, pace=pace)
         use = self._use_for(cached)
@@ -161,14 +164,12 @@ class Judge:
         pace = None if robots is None else self._paces.read(robots, asked.agent)
         return PaceToKeep(pace, asked.agent)
 
-    def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep) -> RobotsForbidden | None:
+    def _refusal_of_pace(self, asked: Asked, pace: RequestedPace) -> RobotsForbidden | None:
         """Return the exception for an allowed request that a pace refuses.
 
         No pace refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
         """
-        if pace.pace is None:
-            return None
-        found = self._paces.refusal(pace.pace)
+        found = self._paces.refusal(pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
         return RobotsForbidden(found, asked.authority, by=BY_PACE)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _WEIGHED_AFTER = 128
-"""Answers after which rules are measured again: 3,000 rules take 70 us, even if they have not
+"""Verdicts after which rules are measured again: 3,000 rules take 70 us, even if they have not
 grown."""
 
 _ENTRY_SIZE = 1_000
@@ -35,15 +35,14 @@ class CachedRules:
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
     rules of its answer, ``None`` if it has none that are in force.
 
-    An instance also keeps notes: its ``size``, which the cache measures; how many ``answers`` it
-    has given, and the ``agent`` of the last one; and the ``basis`` of decisions, as it is recorded.
+    An instance also keeps notes: its ``size``, which the cache measures; the last ``agent`` that it
+    was asked for, and the number of ``verdicts``; and the ``basis`` of decisions, which are recorded.
     """
 
     __slots__ = (
         "_fixed_size",
         "agent",
         "answer",
-        "answers",
         "basis",
         "decision",
         "entry",
@@ -54,6 +53,7 @@ class CachedRules:
         "size",
         "stale",
         "until",
+        "verdicts",
         "was_evicted",
     )
 
@@ -73,7 +73,7 @@ class CachedRules:
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
         self.basis: Any = None
-        self.answers = 0
+        self.verdicts = 0
         self.agent: tuple[str, ...] | None = None
 
     @property
@@ -91,15 +91,13 @@ class CachedRules:
         """Why the authority is unreachable, if it is."""
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
 
-    def count_answer(self, agent: tuple[str, ...]) -> bool:
-        """Count an answer; return whether the rules are to be measured again after it.
+    def count_verdict(self) -> bool:
+        """Count a verdict; return whether the rules are to be measured again after it.
 
-        They grow with each agent, whose rules are compiled for its first answer, and in a few later
-        steps, the largest one when an index is built.
+        Verdicts make rules grow in a few steps, the largest one when lines are read.
         """
-        self.answers += 1
-        is_another, self.agent = agent != self.agent, agent
-        return is_another or self.answers % _WEIGHED_AFTER == 0
+        self.verdicts += 1
+        return self.verdicts % _WEIGHED_AFTER == 0
 
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""

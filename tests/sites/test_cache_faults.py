@@ -120,8 +120,7 @@ async def test_rules_count_as_they_grow() -> None:
     assert bench.cache.octets == known.size
     bench.cache.weigh(authority(99), known)
     assert bench.cache.octets == known.size
-    weighed = sum(known.count_answer(("bot",)) for _ in range(1_280))
-    assert weighed == 11
+    assert sum(known.count_verdict() for _ in range(1_280)) == 10  # as often they are weighed
 
 
 async def test_rules_larger_than_the_bound_are_followed_all_the_same() -> None:
