@@ -36,7 +36,7 @@ class CachedRules:
     rules of its answer, ``None`` if it has none that are in force.
 
     An instance also keeps notes: its ``size``, which the cache measures; the last ``agent`` that it
-    was asked for, and the number of ``verdicts``; and the ``basis`` of decisions, which are recorded.
+    was asked for, and the number of ``verdicts``; and the ``basis`` of decisions in the records.
     """
 
     __slots__ = (
