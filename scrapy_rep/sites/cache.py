@@ -216,8 +216,8 @@ class RobotsCache:
     def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)
         if flight is None:
+            self._started()  # first, as nothing would end a flight that has no task
             flight = self._flights[authority] = SingleFlight()
-            self._started()
             flight.task = deferred_from_coro(self._run(authority, request, miss, flight))
             flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
         return flight
