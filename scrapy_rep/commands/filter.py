@@ -99,14 +99,17 @@ def _ruling_of(
     return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
 
-def _url_of(given: bytes) -> str:
-    """Return the URL of a line as a request has it."""
-    if not given.translate(None, _KEPT_OCTETS) and given[-1:] != b"?":
-        return given.decode("ascii")
-    try:
-        return requested_url(given.decode("utf-8", "surrogateescape"))
-    except ValueError:
-        return "not a URL"
+def _url_and_origin(given: bytes) -> tuple[str, str]:
+    """Return the URL of a line as a request has it, and what stands before its path."""
+    if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
+        try:
+            url = requested_url(given.decode("utf-8", "surrogateescape"))
+        except ValueError:
+            url = "not a URL"
+    else:
+        url = given.decode("ascii")
+    end = url.find("/", 8)
+    return url, url[:end] if end > 0 else url
 
 
 class Sieve:
@@ -131,9 +134,7 @@ class Sieve:
             if len(given) > LONGEST:
                 self._reject(given[:_SHOWN] + b"...", "", _TOO_LONG)
                 continue
-            url = _url_of(given)
-            end = url.find("/", 8)
-            origin = url[:end] if end > 0 else url
+            url, origin = _url_and_origin(given)
             ruling = known.get(origin) or self._learn(origin)
             if ruling.allowed(url):
                 kept.append(given)
@@ -245,8 +246,7 @@ def _sort_in_crawl(
 
 def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     """Return the authorities of a chunk whose rulings are not known."""
-    urls = map(_url_of, chunk.split(b"\n"))
-    origins = {url[:end] if (end := url.find("/", 8)) > 0 else url for url in urls}
+    origins = {origin for _, origin in map(_url_and_origin, chunk.split(b"\n"))}
     found: set[Authority] = set()
     for origin in origins - known.keys():
         with suppress(ValueError):

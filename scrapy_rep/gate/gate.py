@@ -295,8 +295,10 @@ class Gate:
         self._account.passed(asked, found, judgement)
         self._turns.not_sent(request)
         waits = self._turns.arrive(request)
-        again = None if waits is None else await waits
-        return again if waits is None or again is not None else await self.check_again(request)
+        if waits is None:
+            return None
+        again = await waits
+        return await self.check_again(request) if again is None else again
 
     async def _rules_for(self, asked: Asked) -> CachedRules:
         """Return the rules for a request that waits where it is if they are not known."""

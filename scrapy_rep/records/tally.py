@@ -29,8 +29,7 @@ create index by_run on decision (run);
 """
 
 Interval = tuple[int, int, int]
-"""How many requests were allowed; refused because a robots.txt was unreachable, the last number; or
-refused for another reason, the second."""
+"""How many requests were allowed, were refused by a verdict, and met an unreachable robots.txt."""
 
 
 class Section(NamedTuple):

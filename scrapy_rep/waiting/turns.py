@@ -189,7 +189,7 @@ class Turns:
     # --- the way of a request of the scheduler
 
     def reserve(self, request: Request, trip: Trip) -> bool:
-        """Return whether a request may be handed out, which has the next turn then."""
+        """Return whether a request may be handed out; if so, it has the next turn."""
         host = self.hosts.get(trip.host)
         if host is None or not host.asks:
             return True
