@@ -1,8 +1,9 @@
 """``scrapy robots filter``: which of many URLs may my crawler fetch?
 
-The loop runs once for each URL: one search for the end of its origin, one look-up, and one question
-to the rules of its site. A URL is judged as a request would have it, and written as it was given.
-Quoting a URL takes longer than all the rest, so it is done only where it may change the verdict.
+The URLs of a chunk are asked for site by site, because rules that were asked a moment ago are in
+the caches of the processor: it takes 0.8 of the time. A URL is judged as a request would have it,
+and written as it was given. Quoting a URL takes longer than all the rest, so it is done only where
+it may change the verdict.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import sys
 import threading
 from argparse import Namespace
 from codecs import BOM_UTF8
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from gzip import GzipFile
 from importlib.util import find_spec
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -46,11 +48,12 @@ _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
 _ORIGIN_OCTETS: Final = 1_500
 """What an origin adds to that, so that 20,000 of them are kept at most."""
-_KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"})
-"""Octets that a request leaves as they are; but a ``?`` at the end is dropped."""
+_USUAL: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"})
+"""Octets that a request leaves as they are, but for a ``?`` at the end."""
 
 
 _MALFORMED, _UNDECIDED = "malformed", "undecided"
+_NOT_A_URL, _TOO_LONG = "not a URL", "line too long"
 
 
 class Ruling(NamedTuple):
@@ -70,8 +73,6 @@ def _refuses(reason: str, rest: str = DISALLOWED) -> Ruling:
     return Ruling(lambda _: False, lambda _: reason, rest)
 
 
-_NOT_A_URL: Final = _refuses("not a URL", _MALFORMED)
-_TOO_LONG: Final = _refuses("line too long", _MALFORMED)
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
 _NOTHING_KNOWN: Final[dict[Authority, Ruling]] = {}
 
@@ -99,17 +100,37 @@ def _ruling_of(
     return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
 
-def _url_and_origin(given: bytes) -> tuple[str, str]:
-    """Return the URL of a line as a request has it, and what stands before its path."""
-    if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
-        try:
-            url = requested_url(given.decode("utf-8", "surrogateescape"))
-        except ValueError:
-            url = "not a URL"
-    else:
-        url = given.decode("ascii")
-    end = url.find("/", 8)
-    return url, url[:end] if end > 0 else url
+def _lines_of(chunk: bytes) -> tuple[list[str], list[str]]:
+    """Return the lines of a chunk, a character for each octet, and their URLs as of requests.
+
+    In place of the URL of a line that is not one stands the reason.
+    """
+    octets = chunk.removesuffix(b"\r").replace(b"\r\n", b"\n")
+    lines = octets.decode("latin-1").split("\n")
+    unusual = octets.translate(None, _USUAL).split(b"\n")
+    urls = [
+        _requested(line) if changed or line[-1:] == "?" or len(line) > LONGEST else line
+        for line, changed in zip(lines, unusual, strict=True)
+    ]
+    return lines, urls
+
+
+def _requested(line: str) -> str:
+    if len(line) > LONGEST:
+        return _TOO_LONG
+    try:
+        return requested_url(line.encode("latin-1").decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return _NOT_A_URL
+
+
+def _by_origin(urls: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return URLs by what stands before their path."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        end = url.find("/", 8)
+        found[url[:end] if end > 0 else url].append(url)
+    return found
 
 
 class Sieve:
@@ -128,41 +149,43 @@ class Sieve:
 
     def sort(self, chunk: bytes) -> bytes:
         """Return the lines of a chunk that may be fetched, each with its end."""
-        known = self.known
-        kept: list[bytes] = []
-        for given in chunk.removesuffix(b"\r").replace(b"\r\n", b"\n").split(b"\n"):
-            if len(given) > LONGEST:
-                self._reject(given[:_SHOWN] + b"...", "", _TOO_LONG)
-                continue
-            url, origin = _url_and_origin(given)
-            ruling = known.get(origin) or self._learn(origin)
-            if ruling.allowed(url):
-                kept.append(given)
+        lines, urls = _lines_of(chunk)
+        refused: dict[str, Ruling] = {}
+        for origin, several in _by_origin(urls).items():
+            ruling = self.known.get(origin) or self._learn(origin)
+            refused.update(dict.fromkeys(filterfalse(ruling.allowed, several), ruling))
+        kept: list[str] = []
+        for line, url in zip(lines, urls, strict=True):
+            if url in refused:
+                self._reject(line, url, refused[url])
             else:
-                self._reject(given, url, ruling)
+                kept.append(line)
         self.counts[ALLOWED] += len(kept)
         if self._octets > _MOST_OCTETS:
-            known.clear()
+            self.known.clear()
             self._octets = 0
-        return b"\n".join(kept) + b"\n" if kept else b""
+        return "".join([f"{line}\n" for line in kept]).encode("latin-1")
 
     def _learn(self, origin: str) -> Ruling:
         """Return the ruling of an origin that is not known yet, or is not an origin."""
+        if origin == _TOO_LONG:
+            return _refuses(_TOO_LONG, _MALFORMED)
         try:
             authority = authority_of(origin)
         except ValueError:
-            return _NOT_A_URL
+            return _refuses(_NOT_A_URL, _MALFORMED)
         if authority is None:
-            return _UNGOVERNED if has_scheme(origin) else _NOT_A_URL
+            return _UNGOVERNED if has_scheme(origin) else _refuses(_NOT_A_URL, _MALFORMED)
         found = self.known[origin] = self.find(authority)
         self._octets += found.octets + _ORIGIN_OCTETS
         return found
 
-    def _reject(self, given: bytes, url: str, ruling: Ruling) -> None:
+    def _reject(self, line: str, url: str, ruling: Ruling) -> None:
         self.counts[ruling.rest] += 1
         if self._rejected is not None:
             reason = ruling.why(url).encode("utf-8", "backslashreplace")
-            self._rejected.write(given + b"\t" + reason + b"\n")
+            shown = line if len(line) <= LONGEST else line[:_SHOWN] + "..."
+            self._rejected.write(shown.encode("latin-1") + b"\t" + reason + b"\n")
 
 
 def run(project: Project, options: Namespace) -> Status:
@@ -246,9 +269,8 @@ def _sort_in_crawl(
 
 def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     """Return the authorities of a chunk whose rulings are not known."""
-    origins = {origin for _, origin in map(_url_and_origin, chunk.split(b"\n"))}
     found: set[Authority] = set()
-    for origin in origins - known.keys():
+    for origin in _by_origin(_lines_of(chunk)[1]).keys() - known.keys():
         with suppress(ValueError):
             authority = authority_of(origin)
             found |= set() if authority is None else {authority}
