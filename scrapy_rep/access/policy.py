@@ -22,7 +22,7 @@ branch, so that no failure, ours or theirs, can turn into permission.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -273,31 +273,11 @@ def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> 
 
 
 def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> Entry:
-    return Entry(
-        Answer(
-            status=outcome.status,
-            body=outcome.body,
-            uri=outcome.uri,
-            redirects=outcome.redirects,
-            etag=outcome.etag,
-            last_modified=outcome.last_modified,
-            fetched_at=now,
-            lifetime=outcome.lifetime,
-            cut_at=outcome.cut_at,
-            record=outcome.record,
-        )
-    )
+    return Entry(Answer(**asdict(outcome), fetched_at=now))
 
 
 def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: Policy) -> Entry:
-    answer = Answer(
-        status=outcome.status,
-        uri=outcome.uri,
-        redirects=outcome.redirects,
-        fetched_at=now,
-        lifetime=outcome.lifetime,
-        record=outcome.record,
-    )
+    answer = Answer(**asdict(outcome), fetched_at=now)
     if outcome.status in REFUSALS:
         return Entry(_dated_by(now, entry.answer), answer)
     return Entry(answer)

@@ -202,22 +202,22 @@ def _paths_of(pattern: str) -> Iterator[str]:
 
 def _paths_of_both(wild: str, other: str) -> Iterator[str]:
     """Yield paths that a pattern with wildcards may match together with another pattern."""
-    head, _star, rest = wild.removesuffix("$").partition("*")
-    rest = rest.replace("*", "")
-    base = other.removesuffix("$").replace("*", "")
-    if base.startswith(head):
-        yield _rooted(base + rest)
-        if not wild.endswith("$"):
-            yield _rooted(base + rest + _FILLER)
-    elif head.startswith(base):
-        yield _rooted(head + rest)
-    if "*" in other:
-        start, _star, end = other.removesuffix("$").partition("*")
-        end = end.replace("*", "")
-        if start.startswith(head):
-            yield _rooted(start + rest + end)
-        elif head.startswith(start):
-            yield _rooted(head + rest + end)
+    head, rest = _head_and_rest(wild)
+    start, end = _head_and_rest(other)
+    # The text of one pattern follows that of the other, or stands where that has its first star.
+    for begins, ends in ((start + end, ""), (start, end)):
+        if begins.startswith(head):
+            yield _rooted(begins + rest + ends)
+            if not ends and not wild.endswith("$"):
+                yield _rooted(begins + rest + _FILLER)
+        elif head.startswith(begins):
+            yield _rooted(head + rest + ends)
+
+
+def _head_and_rest(pattern: str) -> tuple[str, str]:
+    """Return what stands before the first star, and what follows it, without other stars."""
+    head, _, rest = pattern.removesuffix("$").partition("*")
+    return head, rest.replace("*", "")
 
 
 def _rooted(text: str) -> str:

@@ -92,14 +92,9 @@ def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
 
 def validators_of(response: Response) -> tuple[bytes | None, bytes | None]:
     """Return ``ETag`` and ``Last-Modified``, without one of more than 1 KiB."""
-    etag, modified = (response.headers.get(name) for name in ("ETag", "Last-Modified"))
-    return _bounded(etag), _bounded(modified)
-
-
-def _bounded(validator: bytes | None) -> bytes | None:
-    if validator is None or len(validator) > LONGEST_VALIDATOR:
-        return None
-    return validator
+    given = [response.headers.get(name) for name in ("ETag", "Last-Modified")]
+    etag, modified = [None if len(one or b"") > LONGEST_VALIDATOR else one for one in given]
+    return etag, modified
 
 
 def lifetime_of(response: Response, now: float) -> float | None:

@@ -296,17 +296,13 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 
 def _prepare(writer: sqlite3.Connection, tables: tuple[str, ...]) -> None:
-    writer.execute("BEGIN IMMEDIATE")
-    try:
+    with writer:  # which commits, or rolls back
+        writer.execute("BEGIN IMMEDIATE")
         if not _is_prepared(writer):  # else another process was quicker
             for statement in tables:
                 writer.execute(statement)
             writer.execute(f"PRAGMA application_id = {APPLICATION}")
             writer.execute(f"PRAGMA user_version = {VERSION}")
-        writer.execute("COMMIT")
-    finally:
-        if writer.in_transaction:
-            writer.execute("ROLLBACK")
 
 
 def _is_prepared(writer: sqlite3.Connection) -> bool:
