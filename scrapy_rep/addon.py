@@ -15,7 +15,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
+from scrapy_rep.records import needs
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scheduler import withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
@@ -111,12 +111,12 @@ def _check(settings: BaseSettings) -> None:
 def _check_records(settings: RepSettings) -> None:
     """Raise ``ValueError`` if the files of the records could not be made; make none."""
     files = (
-        ("REP_DECISION_LOG", settings.decision_log, "msgspec", NEEDS_MSGSPEC),
-        ("REP_WARC", settings.warc, "warcio", NEEDS_WARCIO),
+        ("REP_DECISION_LOG", settings.decision_log, "msgspec"),
+        ("REP_WARC", settings.warc, "warcio"),
     )
-    for name, path, library, needs in files:
+    for name, path, library in files:
         if path is not None and not Path(path).parent.is_dir():
             folder = str(Path(path).parent)
             raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
         if path is not None and find_spec(library) is None:
-            raise ValueError(f"{name} = {path!r} {needs}")
+            raise ValueError(f"{name} = {path!r} {needs(library)}")

@@ -16,7 +16,7 @@ from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records import needs
 from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.printable import printable
@@ -172,7 +172,7 @@ class Parts:
             from scrapy_rep.records.recorder import DecisionRecorder, Run
         except ImportError:
             name = f"REP_DECISION_LOG = {settings.decision_log!r}"
-            raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
+            raise ValueError(f"{name} {needs('msgspec')}") from None
         archive = None if self.archive is None else self.archive.name
         about = Run(run, overrides, archive)
         return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)

@@ -1,9 +1,9 @@
 """``scrapy robots filter``: which of many URLs may my crawler fetch?
 
-The URLs of a chunk are asked for site by site, because rules that were asked a moment ago are in
-the caches of the processor: it takes 0.8 of the time. A URL is judged as a request would have it,
-and written as it was given. Quoting a URL takes longer than all the rest, so it is done only where
-it may change the verdict.
+The URLs of a chunk are grouped by site, so that the rules of a site stay in the processor's cache.
+This takes a fifth less time. A URL is judged as a request would have it, and written as it was
+given. Quoting a URL takes longer than all the rest, so it is done only where it may change the
+verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
 from gzip import GzipFile
 from importlib.util import find_spec
 from itertools import filterfalse
@@ -59,8 +58,8 @@ _NOT_A_URL, _TOO_LONG = "not a URL", "line too long"
 class Ruling(NamedTuple):
     """What a site says: ``allowed(url)``, and ``why(url)`` if it is not.
 
-    ``rest`` is what its other lines count as: disallowed, undecided if its rules are not known, or
-    malformed. ``octets`` is the size of its robots.txt.
+    ``rest`` is what lines that are not allowed are counted as: disallowed, undecided if the rules
+    are not known, or malformed. ``octets`` is the size of its robots.txt.
     """
 
     allowed: Callable[[str], bool]
@@ -69,12 +68,14 @@ class Ruling(NamedTuple):
     octets: int = 0
 
 
-def _refuses(reason: str, rest: str = DISALLOWED) -> Ruling:
+Find = Callable[[Authority], Ruling]
+
+
+def _refuses(reason: str, rest: str) -> Ruling:
     return Ruling(lambda _: False, lambda _: reason, rest)
 
 
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
-_NOTHING_KNOWN: Final[dict[Authority, Ruling]] = {}
 
 
 def _ruling_of(
@@ -101,9 +102,9 @@ def _ruling_of(
 
 
 def _lines_of(chunk: bytes) -> tuple[list[str], list[str]]:
-    """Return the lines of a chunk, a character for each octet, and their URLs as of requests.
+    """Return the lines of a chunk, a character for each octet, and the URL of each as requested.
 
-    In place of the URL of a line that is not one stands the reason.
+    If a line is not a URL, the reason is returned in place of the URL.
     """
     octets = chunk.removesuffix(b"\r").replace(b"\r\n", b"\n")
     lines = octets.decode("latin-1").split("\n")
@@ -136,23 +137,25 @@ def _by_origin(urls: Sequence[str]) -> Mapping[str, list[str]]:
 class Sieve:
     """Sorts lines into those that may be fetched and the others, and counts them.
 
-    ``find`` returns the ruling of an authority. Rulings are ``known`` by what stands before the
-    path of a URL; when they are too many, all are forgotten, and found again.
+    ``rulings`` are kept by what stands before the path of a URL. When there are too many, all are
+    forgotten, and found again.
     """
 
-    def __init__(self, find: Callable[[Authority], Ruling], rejected: BinaryIO | None) -> None:
-        self.find = find
+    def __init__(self, rejected: BinaryIO | None) -> None:
         self._rejected = rejected
-        self.known: dict[str, Ruling] = {}
+        self.rulings: dict[str, Ruling] = {}
         self._octets = 0
         self.counts: Counter[str] = Counter()
 
-    def sort(self, chunk: bytes) -> bytes:
-        """Return the lines of a chunk that may be fetched, each with its end."""
+    def sort(self, chunk: bytes, find: Find) -> bytes:
+        """Return the lines of a chunk that may be fetched, each with its end.
+
+        ``find`` returns the ruling of an authority.
+        """
         lines, urls = _lines_of(chunk)
         refused: dict[str, Ruling] = {}
         for origin, several in _by_origin(urls).items():
-            ruling = self.known.get(origin) or self._learn(origin)
+            ruling = self.rulings.get(origin) or self._learn(origin, find)
             refused.update(dict.fromkeys(filterfalse(ruling.allowed, several), ruling))
         kept: list[str] = []
         for line, url in zip(lines, urls, strict=True):
@@ -162,21 +165,20 @@ class Sieve:
                 kept.append(line)
         self.counts[ALLOWED] += len(kept)
         if self._octets > _MOST_OCTETS:
-            self.known.clear()
+            self.rulings.clear()
             self._octets = 0
         return "".join([f"{line}\n" for line in kept]).encode("latin-1")
 
-    def _learn(self, origin: str) -> Ruling:
+    def _learn(self, origin: str, find: Find) -> Ruling:
         """Return the ruling of an origin that is not known yet, or is not an origin."""
-        if origin == _TOO_LONG:
-            return _refuses(_TOO_LONG, _MALFORMED)
+        malformed = _refuses(_TOO_LONG if origin == _TOO_LONG else _NOT_A_URL, _MALFORMED)
         try:
             authority = authority_of(origin)
         except ValueError:
-            return _refuses(_NOT_A_URL, _MALFORMED)
+            return malformed
         if authority is None:
-            return _UNGOVERNED if has_scheme(origin) else _refuses(_NOT_A_URL, _MALFORMED)
-        found = self.known[origin] = self.find(authority)
+            return _UNGOVERNED if has_scheme(origin) else malformed
+        found = self.rulings[origin] = find(authority)
         self._octets += found.octets + _ORIGIN_OCTETS
         return found
 
@@ -198,32 +200,31 @@ def run(project: Project, options: Namespace) -> Status:
     chosen = project.chosen
     inputs = (options.source, options.robots_txt, options.warc, chosen.overrides)
     refuse_to_overwrite(options.rejected, *inputs)
-    fetches = not (options.robots_txt or options.warc)
     # The rules are read before any output is opened.
-    find = _NOTHING_KNOWN.__getitem__ if fetches else _offline(project, options)
+    find = _offline(project, options) if options.robots_txt or options.warc else None
     with (
         opened(options.source) as source,
         Path(options.rejected).open("wb") if options.rejected else nullcontext() as rejected,
         _progress(options.source, source) as advance,
     ):
-        sieve = Sieve(find, rejected)
-        lines = chunks(source)
+        sieve = Sieve(rejected)
+        chunks = chunks_of(source)
 
-        def sort(chunk: bytes) -> None:
-            _write(sieve.sort(chunk))
+        def sort(chunk: bytes, find: Find) -> None:
+            _write(sieve.sort(chunk, find))
             advance(len(chunk) + 1)
 
-        if fetches:
-            _sort_in_crawl(project, sieve, lines, sort)
+        if find is None:
+            _sort_in_crawl(project, sieve.rulings, chunks, sort)
         else:
-            for chunk in lines:
-                sort(chunk)
+            for chunk in chunks:
+                sort(chunk, find)
     said = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
     note("filter", f"{counted(sieve.counts.total(), 'line')}: {said or 'none'}")
     return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
 
 
-def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruling]:
+def _offline(project: Project, options: Namespace) -> Find:
     """Return what finds the ruling of an authority without the network."""
     offline = Offline(project, options.agent)
     body, archive = b"", None
@@ -248,20 +249,23 @@ def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruli
 
 
 def _sort_in_crawl(
-    project: Project, sieve: Sieve, lines: Iterator[bytes], sort: Callable[[bytes], None]
+    project: Project,
+    rulings: Mapping[str, Ruling],
+    chunks: Iterator[bytes],
+    sort: Callable[[bytes, Find], None],
 ) -> None:
     """Sort chunk by chunk, after the rules of all new sites of a chunk are fetched at once."""
 
     async def work(explainer: Explainer) -> bool:
-        while (chunk := await from_thread(_in_thread(partial(next, lines, None)))) is not None:
-            authorities = [*_unknown(chunk, sieve.known)]
+        while (chunk := await from_thread(_next_of(chunks))) is not None:
+            authorities = [*_unknown(chunk, rulings)]
             urls = [one.robots_uri for one in authorities]
             found = await look_up_at_once(explainer, urls, project.options.agent)
-            sieve.find = {
+            found_for = {
                 authority: _ruling_of(explainer.judge, authority, one.known, one.agent)
                 for authority, one in zip(authorities, found, strict=True)
-            }.__getitem__
-            sort(chunk)
+            }
+            sort(chunk, found_for.__getitem__)
         return True
 
     in_crawl(project, work)
@@ -277,10 +281,10 @@ def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     return found
 
 
-def chunks(source: BinaryIO) -> Iterator[bytes]:
+def chunks_of(source: BinaryIO) -> Iterator[bytes]:
     """Yield whole lines as they come, without the last line end and a byte order mark.
 
-    Of a line that is longer than :data:`LONGEST`, its start is yielded, which is longer, too.
+    A line longer than :data:`LONGEST` is cut, but stays longer than that.
     """
     stream: Any = source
     if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
@@ -322,13 +326,13 @@ def _progress(name: str, source: BinaryIO) -> Iterator[Callable[[int], None]]:
         yield lambda octets: bar.advance(task, octets)
 
 
-def _in_thread(work: Callable[[], bytes | None]) -> Future[bytes | None]:
-    """Return what ``work`` will return in a thread that does not hold up the end of the process."""
+def _next_of(chunks: Iterator[bytes]) -> Future[bytes | None]:
+    """Read the next chunk in a thread, which does not keep the process from ending."""
     future: Future[bytes | None] = Future()
 
     def run() -> None:
         try:
-            future.set_result(work())
+            future.set_result(next(chunks, None))
         except BaseException as error:  # noqa: BLE001  # it is handed on
             future.set_exception(error)
 

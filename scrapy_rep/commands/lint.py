@@ -10,7 +10,7 @@ from scrapy_rep.commands.crawl import Project, versions
 from scrapy_rep.commands.output import EndingError, Status, counted, note, painted, say, say_json
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
-from scrapy_rep.linting.codes import CODES, Severity, at_least
+from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.formats import Located
 from scrapy_rep.records import own_version
 from scrapy_rep.robotstxt.printable import escaped
@@ -21,9 +21,8 @@ _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 def run(project: Project, options: Namespace) -> Status:
     """Print the findings of all sources; a source that cannot be read loses no others."""
     ignored = {code.strip() for text in options.ignore for code in text.split(",")} - {""}
-    for code in sorted(ignored - {*CODES}):
-        raise EndingError(f"{code} is not a code of findings")
-    least: Severity = "information" if options.all else "warning"
+    if unknown := ignored - {*CODES}:
+        raise EndingError(f"{min(unknown)} is not a code of findings")
     worst = Status.CLEAN
     found: list[Located] = []
     several = versions(project, options.sources)
@@ -35,7 +34,8 @@ def run(project: Project, options: Namespace) -> Status:
             note("lint", f"{source}: {version.lack}")
         else:
             of_source = (one for one in lint(version.body) if one.code not in ignored)
-            found += [(source, one) for one in of_source if at_least(one.severity, least)]
+            shown = (one for one in of_source if options.all or one.severity != "information")
+            found += [(source, one) for one in shown]
     _say(found, options.format)
     if not found and worst is Status.CLEAN and options.format == "text":
         say("no findings")

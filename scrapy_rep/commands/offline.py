@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import archived_outcome
 from scrapy_rep.access.policy import learn, standing
 from scrapy_rep.commands.crawl import Project
@@ -18,7 +18,7 @@ from scrapy_rep.commands.output import EndingError
 from scrapy_rep.gate.explain import NO_RULES_FOR_SCHEME, LookUp, asked_for
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
-from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.gate.page_url import governed
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -46,11 +46,8 @@ class Offline:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise EndingError(str(error)) from None
-        applied = None
-        if overrides:
-            applied = AppliedOverrides(overrides, RepStats(), paces.read, time.time)
-        use = UseOfPages(self.settings)
-        self.judge = Judge(lambda *_: None, paces, use if use.refuses else None, applied)
+        applied = AppliedOverrides(overrides, RepStats(), paces.read, time.time)
+        self.judge = Judge(lambda *_: None, paces, UseOfPages(self.settings), applied)
 
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
         """Return what a crawl knows of an authority after this answer."""
@@ -63,8 +60,7 @@ class Offline:
 
     def look_up(self, url: str, body: bytes) -> LookUp:
         """Return the verdict on a URL of a site with this file."""
-        url = requested_url(url)
-        authority = authority_of(url)
+        url, authority = governed(url)
         if authority is None:
             return LookUp(NO_RULES_FOR_SCHEME, self.agent, None, None)
         known = self.known(authority, body)

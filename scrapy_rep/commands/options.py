@@ -33,7 +33,10 @@ _FILE_OR_STDIN = _option("", "FILE|-", nargs="?", default="-")
 _VERSION = _option("FILE, URL or - for standard input")
 _URLS = _option("", "URL", nargs="+")
 _AGENT = _option(
-    "product token of the crawler; repeatable, by preference", "TOKEN", action="append", type=_token
+    "product token of the crawler; repeat it to give several, the preferred one first",
+    "TOKEN",
+    action="append",
+    type=_token,
 )
 _JUDGING = {
     "--agent": _AGENT,
@@ -79,7 +82,7 @@ _SUBCOMMANDS = {
         "scrapy robots lint robots.txt https://example.org/",
         {
             "sources": _option("", "FILE|URL|-", nargs="+"),
-            "--all": _option("report what needs no change, too (information)", action="store_true"),
+            "--all": _option("also report what needs no change (information)", action="store_true"),
             "--ignore": _option("leave out codes (a,b)", "CODE", action="append", default=[]),
             "--spider": _SPIDER,
             "--format": {**_FORMAT, "choices": ["text", "json", "sarif", "github"]},
@@ -112,7 +115,8 @@ _SUBCOMMANDS = {
             "--robots-txt": _option("these rules govern all URLs", "FILE"),
             "--warc": _option("read the rules from an archive of responses", "FILE"),
             "--missing": _option(
-                "what becomes of sites that the archive lacks", choices=["reject", "allow"]
+                "what to do with URLs of sites that are not in the archive",
+                choices=["reject", "allow"],
             ),
             "--rejected": _option("write the other URLs to FILE, each with TAB and reason", "FILE"),
         },
@@ -136,7 +140,7 @@ _SUBCOMMANDS = {
             "--warc": _option("an archive; repeatable", "FILE", action="append", required=True),
             "--format": _FORMAT,
         },
-        "all that could be compared agree",
+        "all decisions that could be compared agree",
         "a decision differs",
         "some decisions could not be compared",
     ),

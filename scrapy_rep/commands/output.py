@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, TextIO
 
+from scrapy_rep.records import EXTRAS, needs
 from scrapy_rep.robotstxt.printable import escaped
 
 logger = logging.getLogger("scrapy_rep")
 
-_EXTRAS = {"jinja2": "report", "msgspec": "evidence", "warcio": "evidence"}
-"""Libraries that some subcommands need, and the extras that install them."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
@@ -25,7 +24,7 @@ class Status(IntEnum):
     """The exit statuses of ``scrapy robots``."""
 
     CLEAN = 0
-    """Nothing that the other statuses say."""
+    """None of the others applies."""
     FOUND = 1
     """Something is disallowed, or found, or the store knows nothing of it."""
     USAGE = 2
@@ -59,9 +58,8 @@ def ending(error: BaseException) -> EndingError:
         return error
     if isinstance(error, KeyboardInterrupt):
         return EndingError("interrupted", Status.INTERRUPTED)
-    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
-        extra = f"pip install 'scrapy_rep[{_EXTRAS[error.name]}]'"
-        return EndingError(f"this needs {error.name}: {extra}")
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+        return EndingError(f"this {needs(error.name)}")
     if isinstance(error, OSError):
         of_file = f"{error.filename}: " if error.filename else ""
         return EndingError(f"{of_file}{error.strerror or described(error)}")

@@ -12,9 +12,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from scrapy_rep.access.authority import Authority, authority_of, has_scheme
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.output import EndingError
-from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.gate.page_url import governed
 
 STDIN = "-"
 _STDIN, _STDOUT = 0, 1
@@ -73,18 +73,20 @@ def refuse_stdin_twice(*sources: str | None) -> None:
 def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
     """Raise ``EndingError`` if what a subcommand writes would replace what it reads, or a database.
 
-    The store is one, whichever way it is named. Standard output counts too: a shell may have opened
-    an input to append to it.
+    A SQLite store is such a database, however it is named. Standard output counts too: a shell may
+    have opened an input to append to it.
     """
-    if output not in (None, STDIN) and Path(str(output)).is_file():
-        with Path(str(output)).open("rb") as file:
+    if output == STDIN:
+        output = None
+    if output is not None and Path(output).is_file():
+        with Path(output).open("rb") as file:
             if file.read(len(_DATABASE)) == _DATABASE:
                 raise EndingError(f"{output} is a database, and would be overwritten")
     for name in inputs:
         if not isinstance(name, str):
             continue
         source = _STDIN if name == STDIN else name
-        if output not in (None, STDIN) and _is_same(source, str(output)):
+        if output is not None and _is_same(source, output):
             raise EndingError(f"{output} is read, and would be overwritten")
         if _is_same(source, _STDOUT):
             raise EndingError(f"{name} is read, and is standard output as well")
@@ -106,10 +108,6 @@ def governing(url: str) -> Authority | None:
     without a usable host.
     """
     try:
-        asked = requested_url(url)
-        authority = authority_of(asked)
+        return governed(url)[1]
     except ValueError as error:
         raise EndingError(f"{url}: {error}") from None
-    if authority is None and not has_scheme(asked):
-        raise EndingError(f"{url} is not an absolute URL")
-    return authority

@@ -105,7 +105,8 @@ def _compare(
 ) -> tuple[str, str]:
     """Return the result for a decision of a run, and why it is that."""
     said = line.without or line
-    if line.digest is None or said.reason.removesuffix(LAST_GOOD_COPY) not in _BY_RULES:
+    reason = said.reason.removesuffix(LAST_GOOD_COPY)
+    if line.digest is None or reason not in _BY_RULES:
         return NOT_BY_RULES, ""
     if run is None:
         return NOT_COMPARED, "the first line of its run is missing"
@@ -125,7 +126,6 @@ def _compare(
         return NOT_COMPARED, "the settings of its run cannot be read"
     if digest != line.digest:
         return CONTRADICTED, f"the robots.txt in the archive has the digest {digest}"
-    reason = said.reason.removesuffix(LAST_GOOD_COPY)
     logged = LoggedVerdict(said.allowed, said.rule, said.line, said.group, reason)
     verdict = robots.verdict(line.url, line.agent)
     if LoggedVerdict.of(verdict) == logged:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
 
-from scrapy_rep.access.authority import authority_of, has_scheme
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.exceptions import BY_ROBOTS_TXT
-from scrapy_rep.gate.page_url import Asked, requested_url
+from scrapy_rep.gate.page_url import Asked, governed
 from scrapy_rep.robotstxt.verdict import UNDEFINED, Verdict
 from scrapy_rep.settings import product_tokens
 
@@ -57,12 +56,9 @@ class Explainer:
         a usable host, and for an agent without a name.
         """
         tokens = None if agent is None else product_tokens(agent)
-        url = requested_url(url)
-        authority = authority_of(url)
+        url, authority = governed(url)
         tokens = tokens or self._identity.default
         if authority is None:
-            if not has_scheme(url):
-                raise ValueError("not an absolute URL: it has no scheme")
             return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None)
         try:
             cached = await self._cache.lookup(authority, None)

@@ -226,8 +226,8 @@ class Gate:
 
         That is a direct download, a response, or a request that has waited for its turn.
 
-        A stop waits for what did not come from the scheduler. Otherwise the rules that are returned
-        may be ``interrupted``, if the request can be made in the next run.
+        A stop waits for requests that did not come from the scheduler. For others, the rules that
+        are returned may be ``interrupted``, if the request can be made in the next run.
         """
         request, url, authority, _ = asked
         trip = self._withheld.trips.get(request)
@@ -273,7 +273,7 @@ class Gate:
         return None
 
     async def check_again(self, request: Request) -> Request | None:
-        """Judge a request that has waited for its turn, perhaps for hours, by the rules of now.
+        """Judge a request that has waited for its turn, perhaps for hours, by the current rules.
 
         It was counted when it passed before. Awaits its rules if they are no longer known and, if
         they have changed, its turn once more: others may have had it meanwhile, or the pace may be

@@ -29,7 +29,7 @@ from urllib.parse import unquote, urlsplit
 
 from w3lib.url import safe_url_string
 
-from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of
+from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of, has_scheme
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -80,6 +80,18 @@ def requested_url(url: str) -> str:
     except ValueError:
         # What is wrong is not quoted: it may be part of a password.
         raise ValueError("no usable host and port in the URL") from None
+
+
+def governed(url: str) -> tuple[str, Authority | None]:
+    """Return a URL as a request has it, and the authority that governs it.
+
+    Raises ``ValueError`` as :func:`requested_url` does, and for text that is not an absolute URL.
+    """
+    url = requested_url(url)
+    authority = authority_of(url)
+    if authority is None and not has_scheme(url):
+        raise ValueError("not an absolute URL: it has no scheme")
+    return url, authority
 
 
 def page_of(request: Request) -> str:

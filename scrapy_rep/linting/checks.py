@@ -6,7 +6,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -90,7 +90,7 @@ def lint(body: bytes) -> list[Finding]:
     if not is_html(body):
         file = RobotsFile(body)
         found += chain(
-            check_characters(file.lines),
+            islice(check_characters(file.lines), _MOST_CONTROLS),
             check_keys(file),
             check_paths(file),
             check_values(file),
@@ -113,7 +113,7 @@ def check_file(body: bytes) -> Iterator[Finding]:
     if len(body) > DEFAULT_MAX_SIZE:
         yield finding(
             "over-500-kib",
-            f"the file has {len(body):,} octets; crawlers may stop reading after 512,000",
+            f"the file has {len(body):,} bytes; crawlers may stop reading after 512,000",
             "shorten the file: rules with * replace many rules for single paths",
         )
     if is_html(body):
@@ -137,24 +137,23 @@ def _check_encoding(body: bytes) -> Iterator[Finding]:
     except UnicodeDecodeError as error:
         lines = _LINE_END.split(body[: error.start])
         column = len(lines[-1].decode("utf-8", "replace")) + 1
-        message = f"the octet 0x{body[error.start]:02X} is not UTF-8 here"
+        message = f"the byte 0x{body[error.start]:02X} is not UTF-8 here"
         yield finding("not-utf-8", message, fix, line=len(lines), column=column)
 
 
 def check_characters(lines: list[str]) -> Iterator[Finding]:
     """Yield the first lines that hold invisible characters."""
-    named = 0
     for number, line in enumerate(lines, 1):
-        if named == _MOST_CONTROLS or (line.isascii() and line.isprintable()):
+        if line.isascii() and line.isprintable():
             continue
         text = line.encode("latin-1").decode("utf-8", "replace").partition("#")[0]
         found = _CONTROLS.search(text)
         if found is not None:
-            message = f"the character U+{ord(found.group()):04X} is invisible, and counts"
+            character = f"U+{ord(found.group()):04X}"
+            message = f"the invisible character {character} is read as part of the line"
             column = found.start() + 1
             fix = "remove the character"
             yield finding("control-character", message, fix, line=number, column=column)
-            named += 1
 
 
 def check_keys(file: RobotsFile) -> Iterator[Finding]:
@@ -196,7 +195,7 @@ def _unknown(file: RobotsFile, line: Line) -> Finding:
     if nearest:
         usual = _USUAL[nearest[0]]
         code, fix = "misspelt-key", f"write {usual}:"
-        message = f'"{name}" is not known; {usual} may be meant, and is not read here'
+        message = f'"{name}" is not a known key; if {usual} is meant, it is not read'
     else:
         code = "key-without-effect"
         message = f'"{name}" has no effect: no crawler is known to read it'

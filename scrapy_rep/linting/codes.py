@@ -10,7 +10,6 @@ from typing import Final, Literal, NamedTuple
 
 Severity = Literal["error", "warning", "information"]
 
-SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "information")
 """From the most serious to the least.
 
 Error: crawlers do not do what the file says. Warning: some do not, or the file hardly says what is
@@ -35,11 +34,6 @@ class Code(NamedTuple):
     severity: Severity
     source: str
     meaning: str
-
-
-def at_least(severity: Severity, least: Severity) -> bool:
-    """Return True if ``severity`` is as serious as ``least``, or more."""
-    return SEVERITIES.index(severity) <= SEVERITIES.index(least)
 
 
 # fmt: off

@@ -115,19 +115,17 @@ def difference(
     found = []
     for names in several.values():
         said = before.said_to(names[0]), after.said_to(names[0])
-        changes = _changes(before, after, (said[0].rules, said[1].rules), names[0])
+        changes = _changes(before, after, names[0])
         paths = tuple(islice(changes, MOST_PATHS))
         if paths or said[0].pace != said[1].pace:
             found.append(Difference((*names,), paths, said[0].pace, said[1].pace))
     return found
 
 
-def _changes(
-    old: _Version, new: _Version, rules: tuple[Rules, Rules], agent: str
-) -> Iterator[Change]:
+def _changes(old: _Version, new: _Version, agent: str) -> Iterator[Change]:
     """Yield the paths whose verdict changes, shortest first, one for each rule that does it."""
-    several = {*rules[0], *rules[1]}
-    changed = {*rules[0]} ^ {*rules[1]}
+    before, after = {*old.said_to(agent).rules}, {*new.said_to(agent).rules}
+    several, changed = before | after, before ^ after
     if not old.profile.most_octets_win:  # where the first rule counts, so does the order
         changed = several
     told: set[tuple[object, ...]] = set()
@@ -185,7 +183,7 @@ def _paths_of(pattern: str) -> Iterator[str]:
     """Yield the shortest path that a pattern matches, and longer ones."""
     end = pattern.endswith("$")
     text = pattern[:-1] if end else pattern
-    for filler in dict.fromkeys(("", _FILLER)) if "*" in text else ("",):
+    for filler in ("", _FILLER) if "*" in text else ("",):
         path = text.replace("*", filler)
         yield _rooted(path)
         # Also what a pattern with a final $ does not match.

@@ -37,7 +37,7 @@ def check_agents(file: RobotsFile) -> Iterator[Finding]:
         name = name_of(line.value)
         if not name:
             what = f'"{value}"' if value else "the user-agent line"
-            message = f"{what} names no crawler: the group is for none"
+            message = f"{what} names no crawler, so that the group is for none"
             fix = "write the product token of the crawler, or * for all"
             yield file.finding_at("agent-not-a-token", line, message, fix)
         else:
@@ -86,7 +86,9 @@ def _before(file: RobotsFile, line: Line) -> Iterator[Finding]:
         message = "the line stands before the first user-agent line, and is ignored"
         yield file.finding_at("rule-before-group", line, message, fix, 1)
     elif line.key in (USAGE_KEY, SIGNAL_KEY):
-        message = "the preference stands before the first user-agent line: for whom is undefined"
+        message = (
+            "the preference stands before the first user-agent line, and for no certain crawler"
+        )
         yield file.finding_at("signal-before-group", line, message, fix, 1)
 
 

@@ -25,8 +25,8 @@ class Finding:
     """What was found, where, and what to do about it.
 
     ``line`` and ``column`` count from 1, columns in characters of UTF-8; both are None where the
-    finding is about the file as a whole. ``message`` and ``fix`` may quote the file: escape them
-    before a terminal shows them.
+    finding is about the file as a whole. ``message`` and ``fix`` are in lower case and without a
+    full stop. They may quote the file: escape them before a terminal shows them.
     """
 
     line: int | None

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-NEEDS_MSGSPEC = "needs msgspec: pip install 'scrapy_rep[evidence]'"
-NEEDS_WARCIO = "needs warcio: pip install 'scrapy_rep[evidence]'"
+EXTRAS = {"jinja2": "report", "msgspec": "evidence", "warcio": "evidence"}
+"""Libraries that are optional, and the extras that install them."""
+
+
+def needs(library: str) -> str:
+    """Return which library is missing, and how to install it."""
+    return f"needs {library}: pip install 'scrapy_rep[{EXTRAS[library]}]'"
 
 
 def own_version() -> str | None:

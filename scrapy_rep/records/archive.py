@@ -34,7 +34,7 @@ from uuid import uuid4
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Outcome, Unreachable
-from scrapy_rep.records import NEEDS_WARCIO, own_version
+from scrapy_rep.records import needs, own_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ class Archive:
             from warcio.statusandheaders import StatusAndHeaders
             from warcio.warcwriter import WARCWriter
         except ImportError:
-            raise ValueError(f"REP_WARC = {path!r} {NEEDS_WARCIO}") from None
+            raise ValueError(f"REP_WARC = {path!r} {needs('warcio')}") from None
         self._head: Any = StatusAndHeaders
         self._new_writer: Any = WARCWriter
         if not os.access(self._path.parent, os.W_OK | os.X_OK):

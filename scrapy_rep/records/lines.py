@@ -82,7 +82,7 @@ class LoggedVerdict(msgspec.Struct, frozen=True):
 class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     """The line of a decision.
 
-    ``requested`` is given if ``url`` is the final URL of a response: the page that was asked for.
+    ``requested`` is the page that was asked for, if ``url`` is the final URL of a response.
     ``cause`` says why a site is unreachable. ``digest`` is that of the octets of robots.txt that
     were followed. ``record`` and ``failure_record`` are the IDs of the records in the archive of
     the response that counts and of the newest failed fetch. ``age`` is seconds since the rules were

@@ -60,7 +60,7 @@ class Basis(NamedTuple):
 
     @classmethod
     def of(cls, cached: CachedRules) -> Basis:
-        """Return the basis that rules in memory are; this takes a digest of the octets."""
+        """Return the basis of decisions by these rules; this computes a digest of the body."""
         answer, failure = cached.answer, cached.failure
         cause = None if failure is None else str(failure.cause)
         failed = None if failure is None else failure.record or None
@@ -94,13 +94,13 @@ class Run(NamedTuple):
 class DecisionRecorder:
     """Writes the decisions of a crawl to ``REP_DECISION_LOG``.
 
-    With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by rules that came
-    into memory, and each override; with ``"all"`` it is each decision. ``known(authority)``
+    With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision after rules are
+    loaded into memory, and each override; with ``"all"`` it is each decision. ``known(authority)``
     returns what memory holds, usable or not; ``clock()`` is in seconds since the epoch. Raises
     ``ValueError`` if the file cannot be opened.
 
     A line that cannot be written is lost and counted. If ``REP_DECISION_LOG_REQUIRED`` is on, the
-    methods that record a request that goes on raise what kept its line from being written.
+    methods that record an allowed request raise the error that kept its line from being written.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class DecisionRecorder:
             return
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
-        if authority is not None and cached is not None and _rests_on(cached, error):
+        if cached is not None and _rests_on(cached, error):
             if cached.basis is None:
                 cached.basis = Basis.of(cached)
             basis = cached.basis
@@ -246,8 +246,7 @@ class DecisionRecorder:
         basis: Basis = _NOTHING,
     ) -> DecisionLine:
         now = self._clock()
-        since, outcome, status, cause, digest, record, failure_record = basis
-        rule, without = verdict.rule, verdict.without
+        since, rule, without = basis.since, verdict.rule, verdict.without
         return DecisionLine(
             self._run.name,
             datetime.fromtimestamp(now, timezone.utc),
@@ -261,17 +260,10 @@ class DecisionRecorder:
             verdict.line,
             verdict.group,
             verdict.reason,
-            outcome,
-            status,
-            cause,
-            digest,
-            record,
-            failure_record,
+            *basis[1:],
             None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
-            None,
-            None,
-            verdict.override,
-            None if without is None else LoggedVerdict.of(without),
+            override=verdict.override,
+            without=None if without is None else LoggedVerdict.of(without),
         )
 
     def _delay(self, cached: CachedRules, asked: Asked) -> float | None:

@@ -159,7 +159,7 @@ class Tally:
             read += added
             self._unread += len(batch) - added
             if not read:
-                break  # so long a start without a line of a log is not a log
+                break  # it is not a log: it does not begin like one
         return read > 0
 
     def end(self) -> None:

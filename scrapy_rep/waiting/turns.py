@@ -2,9 +2,8 @@
 
 A turn is taken at the last step, behind all other downloader middlewares, where Scrapy's own
 DOWNLOAD_DELAY waits as well. So whatever holds up a request on its way there costs no turn, and
-what is answered from a cache takes none. A host is busy from the moment of the grant, not from the
-moment at which the coroutine of the request goes on; and until its response, or an error, comes by
-the last step again.
+what is answered from a cache takes none. A host becomes busy when the turn is granted, not when the
+coroutine of the request goes on. It is busy until the response, or an error, passes the last step.
 
 Requests of the scheduler seldom wait here: it hands out only the next one of a host, when the host
 is free (:meth:`Turns.reserve`). Direct downloads come whenever they like, and wait in place. So do
@@ -439,7 +438,8 @@ class Turns:
                 continue
             try:
                 if comes_back:
-                    self._keep_turn(host, request)
+                    self._trips[request].comes_for_turn = True
+                    self._let_come(host, request)
                 else:
                     self._grant(host, request)
             except Exception as error:
@@ -474,11 +474,6 @@ class Turns:
         """
         trip = self._trips[request]
         return self._scrapy.is_full and not (trip.comes_for_turn or trip.is_beyond_limits)
-
-    def _keep_turn(self, host: PacedHost, request: Request) -> None:
-        """Keep the turn of a host for a request that is about to come back."""
-        self._trips[request].comes_for_turn = True
-        self._let_come(host, request)
 
     def _let_come(self, host: PacedHost, request: Request) -> None:
         """Give a request the next turn of a host, which it may claim for a moment."""

@@ -148,9 +148,9 @@ def test_octets_that_are_not_utf8_stay_and_hide_nothing() -> None:
     """Latin-1 in a line is kept, and the tab before it is still dropped."""
     rejected = BytesIO()
     rules = Asked(lambda url: "/tab" not in url)
-    sieve = Sieve(rules.ruling, rejected)
+    sieve = Sieve(rejected)
     lines = b"http://e.org/ta\tb\xe4\nhttp://e.org/free\xe4"
-    assert sieve.sort(lines) == b"http://e.org/free\xe4\n"
+    assert sieve.sort(lines, rules.ruling) == b"http://e.org/free\xe4\n"
     assert rejected.getvalue() == b"http://e.org/ta\tb\xe4\ta rule\n"
 
 
@@ -170,7 +170,7 @@ LINES = st.builds(
 def test_no_line_is_spared_that_a_request_would_change(lines: list[str]) -> None:
     """What is not quoted has the authority and the path, in each profile, that requests have."""
     rules = Asked()
-    Sieve(rules.ruling, None).sort("\n".join(lines).encode())
+    Sieve(None).sort("\n".join(lines).encode(), rules.ruling)
     whole = [line.removesuffix("\r") for line in "\n".join(lines).split("\n")]
     assert sorted(map(seen, rules.urls)) == sorted(filter(None, map(asked, whole)))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from scrapy_rep.linting.checks import lint
-from scrapy_rep.linting.codes import CODES, SEVERITIES
+from scrapy_rep.linting.codes import CODES, Severity
 from tests.linting.reference import described
 from tests.rows import rows
 
@@ -30,7 +32,7 @@ def test_bad_example_is_reported(name: str) -> None:
     assert found
     for one in found:
         assert (one.line is None) == (one.column is None) == (name in WITHOUT_A_LINE)
-        assert one.severity in SEVERITIES
+        assert one.severity in get_args(Severity)
         assert one.message
         assert one.fix
         assert one.source == CODES[name].source
