@@ -6,6 +6,7 @@ which a record is longer or shorter than it says, raises :class:`DamagedError` a
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -77,7 +78,9 @@ def read_records(file: str, wanted: Callable[[str], bool]) -> Iterator[Record]:
     try:
         with Path(file).open("rb") as octets:
             records = ArchiveIterator(_plain(octets, file), check_digests=True)
-            records.INC_RECORD = ""  # what warcio writes to stderr beside counting the error
+            # What warcio writes to stderr: it quotes the file as it is.
+            records.INC_RECORD = ""
+            logging.getLogger("warcio").setLevel(logging.CRITICAL)
             last = held = None
             for record in records:
                 _check(records, file)

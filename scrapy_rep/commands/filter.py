@@ -22,7 +22,7 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from scrapy_rep.access.authority import Authority, authority_of, has_scheme
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
@@ -32,7 +32,7 @@ from scrapy_rep.commands.output import EndingError, Status, counted, listed, not
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_stdin_twice, refuse_to_overwrite
 from scrapy_rep.gate.explain import Explainer, asked_for
 from scrapy_rep.gate.judge import Judge
-from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.gate.page_url import governed, requested_url
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
 from scrapy_rep.sites.cached_rules import CachedRules
@@ -75,7 +75,17 @@ def _refuses(reason: str, rest: str) -> Ruling:
     return Ruling(lambda _: False, lambda _: reason, rest)
 
 
-_UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
+def _needs_no_rules(url: str) -> bool:
+    """Return True for the URL of a request that no robots.txt governs, such as ``mailto:a@b``."""
+    try:
+        return governed(url)[1] is None
+    except ValueError:
+        return False
+
+
+_WITHOUT_SITE: Final = Ruling(
+    _needs_no_rules, lambda url: _TOO_LONG if url == _TOO_LONG else _NOT_A_URL, _MALFORMED
+)
 
 
 def _ruling_of(
@@ -171,13 +181,12 @@ class Sieve:
 
     def _learn(self, origin: str, find: Find) -> Ruling:
         """Return the ruling of an origin that is not known yet, or is not an origin."""
-        malformed = _refuses(_TOO_LONG if origin == _TOO_LONG else _NOT_A_URL, _MALFORMED)
         try:
             authority = authority_of(origin)
         except ValueError:
-            return malformed
+            authority = None
         if authority is None:
-            return _UNGOVERNED if has_scheme(origin) else malformed
+            return _WITHOUT_SITE
         found = self.rulings[origin] = find(authority)
         self._octets += found.octets + _ORIGIN_OCTETS
         return found
@@ -196,6 +205,8 @@ def run(project: Project, options: Namespace) -> Status:
         raise EndingError("--missing is about archives: it needs --warc")
     if options.robots_txt and options.warc:
         raise EndingError("--robots-txt and --warc: give one of them")
+    if options.rejected == STDIN:
+        raise EndingError("--rejected needs a file: standard output has the URLs that pass")
     refuse_stdin_twice(options.source, options.robots_txt)
     chosen = project.chosen
     inputs = (options.source, options.robots_txt, options.warc, chosen.overrides)
@@ -287,17 +298,15 @@ def chunks_of(source: BinaryIO) -> Iterator[bytes]:
     A line longer than :data:`LONGEST` is cut, but stays longer than that.
     """
     stream: Any = source
-    if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
-        stream.read(len(BOM_UTF8))
-    rest = b""
+    rest, mark = b"", BOM_UTF8
     while octets := stream.read1(_CHUNK):
         whole, end, tail = octets.rpartition(b"\n")
         if end:
-            yield rest + whole
-            rest = b""
-        rest = (rest + tail)[: LONGEST + 1]
-    if rest:
-        yield rest
+            yield (rest + whole).removeprefix(mark)
+            rest = mark = b""
+        rest = (rest + tail)[: LONGEST + 2]  # the last octet may be of a line end
+    if last := rest.removeprefix(mark):
+        yield last
 
 
 def _write(lines: bytes) -> None:

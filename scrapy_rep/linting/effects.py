@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from string import ascii_letters, digits
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -20,8 +21,9 @@ from scrapy_rep.robotstxt.verdict import Verdict
 
 MOST_PATHS: Final = 100
 """Paths that are shown for a crawler."""
-_FILLER: Final = "~"
-"""Stands for what a ``*`` matches: rules seldom hold it, so that it seldom matches another one."""
+_FILLERS: Final = "~_@!:-" + digits + ascii_letters
+"""The first that no rule holds is the *filler*: it stands for what a ``*`` matches, or for the rest
+of a path, and makes no other rule match."""
 _MOST_PAIRS: Final = 20_000
 """Pairs of patterns of which a path that may match both is made."""
 _ORIGIN: Final = "https://robots.invalid"
@@ -155,39 +157,44 @@ def witnesses(patterns: Sequence[str], others: Sequence[str]) -> list[str]:
     wildcards these are the shortest path that each matches, a longer one, and paths that it and
     one of ``others`` match, which are all patterns. Patterns are octets in Latin-1.
     """
+    text = "".join(others)
+    filler = next((one for one in _FILLERS if one not in text), _FILLERS[0])
     found: dict[str, None] = {}
     for pattern in patterns:
-        found.update(dict.fromkeys(_paths_of(pattern)))
+        found.update(dict.fromkeys(_paths_of(pattern, filler)))
     pairs = 0
-    wild = {pattern: None for pattern in others if "*" in pattern or pattern.endswith("$")}
+    # Half an escape at the end of a pattern is like a wildcard.
+    wild = {one: None for one in others if "*" in one or one.endswith("$") or "%" in one[-2:]}
     for pattern in patterns:
         for other in others if pattern in wild else wild:
             pairs += 1
             if pairs > _MOST_PAIRS:
                 break
             if pattern != other:
-                found.update(dict.fromkeys(_paths_of_both(pattern, other)))
-                found.update(dict.fromkeys(_paths_of_both(other, pattern)))
-    return sorted(found, key=lambda path: (_is_unusual(path), len(path), path))
+                found.update(dict.fromkeys(_paths_of_both(pattern, other, filler)))
+                found.update(dict.fromkeys(_paths_of_both(other, pattern, filler)))
+    return sorted(found, key=lambda path: (_strangeness(path), len(path), path))
 
 
-def _is_unusual(path: str) -> bool:
-    """Return True for a path that is shown only if no other one will do.
+def _strangeness(path: str) -> int:
+    """Return 0 for a path that is shown rather than others, even if it is longer.
 
-    The ``?`` of an empty query is dropped by Scrapy.
+    What looks like a pattern comes after it, and then what Scrapy does not request as it is.
     """
-    return "$" in path or "*" in path or path.endswith("?")
+    if path.endswith("?") or "'" in path.partition("?")[2]:
+        return 2
+    return int("$" in path or "*" in path)
 
 
-def _paths_of(pattern: str) -> Iterator[str]:
+def _paths_of(pattern: str, filler: str) -> Iterator[str]:
     """Yield the shortest path that a pattern matches, and longer ones."""
     end = pattern.endswith("$")
     text = pattern[:-1] if end else pattern
-    for filler in ("", _FILLER) if "*" in text else ("",):
-        path = text.replace("*", filler)
+    for star in ("", filler) if "*" in text else ("",):
+        path = text.replace("*", star)
         yield _rooted(path)
         # Also what a pattern with a final $ does not match.
-        yield _rooted(path + _FILLER)
+        yield _rooted(path + filler)
         if "%" in path[-2:]:  # half an escape also matches the start of any that goes on so
             for rest in ("F", "5", "a", "2F", "25", "41"):
                 yield _rooted(path + rest)
@@ -195,10 +202,10 @@ def _paths_of(pattern: str) -> Iterator[str]:
             yield _rooted(path.replace("?", "%3F"))
     if end or "*" in text:  # documents without wildcards read them as characters of a path
         yield _rooted(pattern)
-        yield _rooted(pattern + _FILLER)
+        yield _rooted(pattern + filler)
 
 
-def _paths_of_both(wild: str, other: str) -> Iterator[str]:
+def _paths_of_both(wild: str, other: str, filler: str) -> Iterator[str]:
     """Yield paths that a pattern with wildcards may match together with another pattern."""
     head, rest = _head_and_rest(wild)
     start, end = _head_and_rest(other)
@@ -207,7 +214,7 @@ def _paths_of_both(wild: str, other: str) -> Iterator[str]:
         if begins.startswith(head):
             yield _rooted(begins + rest + ends)
             if not ends and not wild.endswith("$"):
-                yield _rooted(begins + rest + _FILLER)
+                yield _rooted(begins + rest + filler)
         elif head.startswith(begins):
             yield _rooted(head + rest + ends)
 

@@ -54,6 +54,7 @@ _QUERY_STARTS: Final = re.compile("[?#]")
 _DOT: Final = re.compile("%2[Ee]")
 _ORIGIN: Final = re.compile("https?://[^/?;#%\\\\\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
+_USER: Final = re.compile("[^/?]*@")
 _ENCODED: Final = {
     octet: f"%{octet:02X}" for octet in (*range(0x21), *b'"<>\\^`{|}', *range(0x7F, 0x100))
 }
@@ -162,6 +163,8 @@ def written_path(uri: str, form: NormalForm) -> str:
     early = _PATH_STARTS.search(uri)
     if scheme >= 0 and (early is None or early.start() > scheme):
         start = scheme + 3
+        user = None if form.encodes else _USER.match(uri, start)
+        start = start if user is None else user.end()  # a user name may hold a ";"
     found = _PATH_STARTS.search(uri, start)
     if found is None:
         return "/"

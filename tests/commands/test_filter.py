@@ -14,6 +14,7 @@ import subprocess
 import time
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urljoin
 
@@ -21,7 +22,7 @@ import pytest
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.archives import NewestResponses
-from scrapy_rep.commands.filter import LONGEST
+from scrapy_rep.commands.filter import LONGEST, chunks_of
 from scrapy_rep.commands.output import EndingError
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
@@ -94,13 +95,14 @@ def test_allowed_urls_come_out_as_they_are(archive: Path, rejected: Path) -> Non
         b"",
         b"ftp://e.org/private",
         b"https://e.org?private",
+        b"https://u;v:p;w@e.org/private",
     ]
     words = ("filter", "--warc", archive, "--rejected", rejected, "-")
     status, out = written(*words, given=b"\r\n".join(urls))
     assert status == 3
     *allowed, summary, rest = out.split(b"\n")
     assert allowed == [urls[at] for at in (0, 2, 4, 5, 10, 11)]
-    said = b"12 lines: 6 allowed, 3 disallowed, 2 malformed, 1 undecided"
+    said = b"13 lines: 6 allowed, 4 disallowed, 2 malformed, 1 undecided"
     assert (summary, rest) == (b"scrapy robots filter: " + said, b"")
     rows = [line.rpartition(b"\t") for line in rejected.read_bytes().splitlines()]
     assert [(url, reason) for url, _, reason in rows] == [
@@ -110,6 +112,7 @@ def test_allowed_urls_come_out_as_they_are(archive: Path, rejected: Path) -> Non
         (urls[7], b"not in the archive"),
         (urls[8], b"not a URL"),
         (urls[9], b"not a URL"),
+        (urls[12], b"Disallow: /private, line 2, group *"),
     ]
 
 
@@ -455,6 +458,45 @@ def test_file_that_is_no_archive_is_status_2(tmp_path: Path, body: bytes) -> Non
     assert "is not a WARC file" in ended.err
 
 
+@rows(
+    "url, is_url",
+    [
+        ("mailto:a@b", True),
+        ("chrome-extension://a/b", True),
+        ("abcdefgh:/x", True),
+        ("postgresql://h/x", True),
+        ("ftp://e.org:x/a", False),
+        ("postgresql://e.org:99999/", False),
+        ("x://:", False),
+        ("mailto:", False),
+    ],
+)
+def test_url_of_another_scheme_needs_no_rules(archive: Path, url: str, is_url: bool) -> None:
+    """But a request can be made for it, as `check` says."""
+    asked = robots("check", "--robots-txt", os.devnull, url)
+    assert (asked.status, by_archive(archive, url).out) == ((0, f"{url}\n") if is_url else (2, ""))
+
+
+def test_nothing_of_an_archive_is_written_as_it_is(tmp_path: Path) -> None:
+    """What warcio says of a record quotes it."""
+    strange = ("https://e.org/\x1b[2J \x1b[31mx", DATE, 200, b"")
+    file = write_archive(
+        tmp_path / "a.warc", strange, ("https://e.org/robots.txt", DATE, 200, RULES)
+    )
+    ended = by_archive(file, "https://e.org/a\n")
+    assert ended.out == "https://e.org/a\n"
+    assert ended.err == "scrapy robots filter: 1 line: 1 allowed\n"
+
+
+def test_rejected_lines_do_not_go_where_the_others_go(tmp_path: Path) -> None:
+    """`-` is standard output, and no file of that name is written over."""
+    (tmp_path / "-").write_text("https://e.org/private\n")
+    words = ("filter", "--robots-txt", os.devnull, "--rejected", "-", "./-")
+    ended = robots(*words, cwd=tmp_path)
+    assert (ended.status, (tmp_path / "-").read_text()) == (2, "https://e.org/private\n")
+    assert "--rejected needs a file" in ended.err
+
+
 def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> None:
     """What cannot be had is rejected, and the status says so."""
     shop = site.authority(robots=RULES)
@@ -501,6 +543,23 @@ def test_byte_order_mark_is_no_part_of_the_first_url(archive: Path) -> None:
     given = codecs.BOM_UTF8 + b"https://e.org/a\nhttps://e.org/b\n"
     assert by_archive(archive, given).out == given[3:].decode()
     assert by_archive(archive, codecs.BOM_UTF8).out == ""
+
+
+def test_a_mark_that_comes_in_pieces_is_none_either() -> None:
+    """A pipe gives what is there."""
+    octets = [bytes([octet]) for octet in codecs.BOM_UTF8 + b"https://e.org/a\nb"]
+    source: Any = SimpleNamespace(read1=lambda _: octets.pop(0) if octets else b"")
+    assert [*chunks_of(source)] == [b"https://e.org/a", b"b"]
+
+
+@rows("end", [b"", b"\n"])
+def test_line_whose_start_may_be_a_url_is_too_long(
+    archive: Path, rejected: Path, end: bytes
+) -> None:
+    """Although it would not be if it ended with what is read of it."""
+    start = b"https://e.org/" + b"a" * (LONGEST - 14)
+    ended = by_archive(archive, start + b"\r" + b"b" * 1_000 + end, "--rejected", rejected)
+    assert (ended.out, [*reasons(rejected).values()]) == ("", ["line too long"])
 
 
 def test_line_that_is_too_long_is_rejected(archive: Path, rejected: Path) -> None:

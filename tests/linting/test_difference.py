@@ -151,8 +151,8 @@ def test_a_rule_with_an_escape_in_lower_case_is_a_change(profile: str) -> None:
     assert [change.path for change in one.paths] == ["/%C3%A4/"]
 
 
-@rows("rule, path", [("/c?", "/c?~"), ("/c?$", "/c?")])
-def test_a_path_with_an_empty_query_is_shown_only_if_it_must_be(rule: str, path: str) -> None:
+@rows("rule, path", [("/c?", "/c?~"), ("/c?$", "/c?"), ("//$?", "//$?~"), ("/c?d'$", "/c?d'")])
+def test_a_path_that_is_not_requested_is_shown_only_if_it_must_be(rule: str, path: str) -> None:
     """Scrapy requests `/c` for `/c?`, of which `check` would say something else."""
     [one] = difference(OLD, OLD + f"Disallow: {rule}\n".encode())
     assert [change.path for change in one.paths] == [path]
@@ -165,6 +165,21 @@ def test_half_an_escape_matches_the_start_of_one() -> None:
     paths = ["/%2Ab", "/%25", "/%2", "/%2F"]
     verdicts = [[one.allowed("https://e.org" + path, "*") for path in paths] for one in robots]
     assert (verdicts[0] != verdicts[1]) is bool(difference(old, new))
+
+
+@rows(
+    "old, new, path",
+    [
+        ("Disallow: /%24", "Disallow: /%24\nAllow: /%", "/%24"),
+        ("Disallow: /x%2Dy", "Disallow: /x%2Dy\nAllow: /x%2", "/x%2Dy"),
+        ("Disallow: /\nAllow: /$\nAllow: /~", "Allow: /$\nAllow: /~", "/_"),
+        ("Disallow: /*a\nAllow: /~", "Allow: /~", "/a"),
+    ],
+)
+def test_the_paths_to_ask_for_follow_from_the_other_rules(old: str, new: str, path: str) -> None:
+    """What goes on half an escape, and what no other rule matches."""
+    [one] = difference(*(f"User-agent: *\n{rules}\n".encode() for rules in (old, new)))
+    assert path in [change.path for change in one.paths]
 
 
 def test_the_order_of_groups_is_a_change_where_the_first_counts() -> None:
