@@ -286,11 +286,8 @@ class RepSettings:
     @property
     def pace_policy(self) -> PacePolicy:
         """The settings that decide which pace is kept, and which one is refused."""
-        return PacePolicy(
-            keeps_delays=self.crawl_delay,
-            longest=self.max_crawl_delay,
-            forbids_longer=self.over_max_crawl_delay == "forbid",
-        )
+        forbids_longer = self.over_max_crawl_delay == "forbid"
+        return PacePolicy(self.crawl_delay, self.max_crawl_delay, forbids_longer)
 
 
 SETTINGS: Final = {

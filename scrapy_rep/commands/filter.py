@@ -181,10 +181,7 @@ class Sieve:
 
     def _learn(self, origin: str, find: Find) -> Ruling:
         """Return the ruling of an origin that is not known yet, or is not an origin."""
-        try:
-            authority = authority_of(origin)
-        except ValueError:
-            authority = None
+        authority = _authority_at(origin)
         if authority is None:
             return _WITHOUT_SITE
         found = self.rulings[origin] = find(authority)
@@ -208,8 +205,7 @@ def run(project: Project, options: Namespace) -> Status:
     if options.rejected == STDIN:
         raise EndingError("--rejected needs a file: standard output has the URLs that pass")
     refuse_stdin_twice(options.source, options.robots_txt)
-    chosen = project.chosen
-    inputs = (options.source, options.robots_txt, options.warc, chosen.overrides)
+    inputs = (options.source, options.robots_txt, options.warc, project.chosen.overrides)
     refuse_to_overwrite(options.rejected, *inputs)
     # The rules are read before any output is opened.
     find = _offline(project, options) if options.robots_txt or options.warc else None
@@ -284,12 +280,15 @@ def _sort_in_crawl(
 
 def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     """Return the authorities of a chunk whose rulings are not known."""
-    found: set[Authority] = set()
-    for origin in _by_origin(_lines_of(chunk)[1]).keys() - known.keys():
-        with suppress(ValueError):
-            authority = authority_of(origin)
-            found |= set() if authority is None else {authority}
-    return found
+    origins = _by_origin(_lines_of(chunk)[1]).keys() - known.keys()
+    return {one for one in map(_authority_at, origins) if one is not None}
+
+
+def _authority_at(origin: str) -> Authority | None:
+    """Return the authority of an origin that is not known yet; None if it is none."""
+    with suppress(ValueError):
+        return authority_of(origin)
+    return None
 
 
 def chunks_of(source: BinaryIO) -> Iterator[bytes]:

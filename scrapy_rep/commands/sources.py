@@ -38,8 +38,7 @@ def is_url(source: str) -> bool:
 def read(source: str) -> bytes:
     """Return the octets of a file or of standard input; raise ``OSError`` or ``EndingError``."""
     with opened(source) as stream:
-        octets: bytes = stream.read(_MOST_OCTETS)
-    return octets
+        return bytes(stream.read(_MOST_OCTETS))
 
 
 @contextmanager

@@ -55,9 +55,8 @@ class Explainer:
         Raises ``ValueError`` for text that is not an absolute URL, for an http or https URL without
         a usable host, and for an agent without a name.
         """
-        tokens = None if agent is None else product_tokens(agent)
+        tokens = self._identity.default if agent is None else product_tokens(agent)
         url, authority = governed(url)
-        tokens = tokens or self._identity.default
         if authority is None:
             return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None)
         try:

@@ -197,13 +197,15 @@ class Gate:
         if trip.is_late:
             trip.is_late = False
             raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, asked.url)
-        trip.is_looked_up = True
-        if trip.is_scheduled:  # the scheduler withholds it meanwhile
+        was_looked_up, trip.is_looked_up = trip.is_looked_up, True
+        # The scheduler withholds it meanwhile. But if it was returned before, they may be missing
+        # each time: a middleware in front of the gate may hold it up for longer than they live.
+        if trip.is_scheduled and not was_looked_up:
             following = deferred_from_coro(self._follow(asked, trip, found))
             following.addErrback(lambda _: None)  # it was cancelled, by a forced stop
             return None
         rules = await self._wait_in_place(asked, found)
-        return rules if self._withheld.is_open else None
+        return rules if self._withheld.is_open and not rules.interrupted else None
 
     async def _follow(self, asked: Asked, trip: Trip, miss: Miss) -> None:
         """Wait for the flight of a request that the scheduler withholds meanwhile.
@@ -264,7 +266,9 @@ class Gate:
         asked = Asked(request, url, authority, self._identity.of(request))
         requested = page_of(request)
         self._stats.led_elsewhere(request.method, requested, url)
-        found = await self._rules_for(asked)
+        found = self._known(asked)
+        if isinstance(found, Miss):
+            found = await self._wait_in_place(asked, found)
         if found.interrupted:
             return self._withheld.give_back(request)
         judgement = self._judge.judge_final_url(asked, found)
@@ -275,39 +279,50 @@ class Gate:
     async def check_again(self, request: Request) -> Request | None:
         """Judge a request that has waited for its turn, perhaps for hours, by the current rules.
 
-        It was counted when it passed before. Awaits its rules if they are no longer known and, if
-        they have changed, its turn once more: others may have had it meanwhile, or the pace may be
-        another one. Returns or raises as :meth:`check_final_url` does.
+        It was counted when it passed before. Awaits its rules if they are no longer known. Then, or
+        if the pace has become slower, it waits for its turn once more. Other requests to the host
+        go meanwhile, as the rules may be those of another port. Returns or raises as
+        :meth:`check_final_url` does.
         """
-        trip = self._withheld.trips[request]
+        turns, trip = self._turns, self._withheld.trips[request]
         authority = trip.authority
         if authority is None or authority.has_its_rules_at(trip.url):
             return None
         asked = Asked(request, trip.url, authority, self._identity.of(request))
-        found = await self._rules_for(asked)
-        if found.interrupted:
-            return self._withheld.give_back(request)
-        judgement = self._judge.judge(asked, found)
-        self._admit(asked, found, judgement)
-        if found.until == trip.judged_until:
-            return None
-        trip.judged_until = found.until
-        self._account.passed(asked, found, judgement)
-        self._turns.not_sent(request)
-        waits = self._turns.arrive(request)
-        if waits is None:
-            return None
-        again = await waits
-        return await self.check_again(request) if again is None else again
+        has_turn = True
+        while True:
+            found = self._known(asked)
+            if isinstance(found, Miss):
+                # Only once, as rules that live for less than it takes until its next turn would be
+                # missing for ever.
+                if not trip.gave_way:
+                    trip.gave_way, has_turn = True, False
+                    turns.not_sent(request)
+                found = await self._wait_in_place(asked, found)
+            if found.interrupted:
+                return self._withheld.give_back(request)
+            before = turns.interval_for(request)
+            judgement = self._judge.judge(asked, found)
+            self._admit(asked, found, judgement)
+            if found.until != trip.judged_until:
+                trip.judged_until = found.until
+                self._account.passed(asked, found, judgement)
+            if has_turn and turns.interval_for(request) <= before:
+                return None
+            turns.not_sent(request)
+            waits = turns.arrive(request)
+            again = None if waits is None else await waits
+            if waits is None or again is not None:
+                return again
+            has_turn = True
 
-    async def _rules_for(self, asked: Asked) -> CachedRules:
-        """Return the rules for a request that waits where it is if they are not known."""
+    def _known(self, asked: Asked) -> CachedRules | Miss:
+        """Return the rules for what waits where it is if they are not known."""
         request, _, authority, _ = asked
         resident = self._cache.resident(authority, self._clock())
         found = resident or self._cache.consult(authority, request)
-        if isinstance(found, Miss):
-            return await self._wait_in_place(asked, found)
-        self._stats.inc(names.HIT)
+        if not isinstance(found, Miss):
+            self._stats.inc(names.HIT)
         return found
 
     def is_in_place(self, request: object) -> bool:

@@ -49,9 +49,8 @@ class Pace(NamedTuple):
     @property
     def interval(self) -> float:
         """Seconds between two requests, as the politer of the two asks; 0 if neither does."""
-        return max(
-            self.crawl_delay or 0.0, self.request_rate.interval if self.request_rate else 0.0
-        )
+        of_rate = self.request_rate.interval if self.request_rate else 0.0
+        return max(self.crawl_delay or 0.0, of_rate)
 
 
 def speaks_of_pace(text: str) -> bool:

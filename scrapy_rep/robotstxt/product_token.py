@@ -56,15 +56,12 @@ def product_token(user_agent: str) -> str | None:
     if name.lower() != "mozilla" or name == text:
         return name
     for following in _COMPATIBLE.split(text)[1:]:
-        named = _compatible(following.partition(")")[0])
-        if named is not None:
+        if named := _compatible(following.partition(")")[0]):
             return named
     for part in text.split("(")[1:]:
         comment = part.partition(")")[0]
-        if _URL_OR_ADDRESS.search(comment):
-            named = _versioned(comment)
-            if named is not None:
-                return named
+        if _URL_OR_ADDRESS.search(comment) and (named := _versioned(comment)):
+            return named
     return None
 
 
@@ -96,10 +93,8 @@ def _product(text: str) -> str | None:
 
 def _versioned(comment: str) -> str | None:
     """Return the first name with a version that is not of a browser, engine or system."""
-    for name in _NAME_AND_VERSION.findall(comment):
-        if name.lower() not in _NOT_CRAWLERS:
-            return str(name)
-    return None
+    names = _NAME_AND_VERSION.findall(comment)
+    return next((str(name) for name in names if name.lower() not in _NOT_CRAWLERS), None)
 
 
 def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:

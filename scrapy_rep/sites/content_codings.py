@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 
 def _library(*names: str) -> Any:
@@ -59,29 +59,16 @@ _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 """The second to fourth octet of a skippable frame; the first is 0x50 to 0x5f (RFC 8878)."""
 
 
-class _Member(Protocol):
-    """One compressed stream that is being decoded, as by the libraries of zlib and zstd."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the end mark was read."""
-
-    @property
-    def unused_data(self) -> bytes:
-        """The octets after the end mark."""
-
-    def decompress(self, octets: bytes, most: int, /) -> bytes:
-        """Return what ``octets`` decode to, at most ``most`` octets."""
-
-
 class _Coding(NamedTuple):
     """How a body is decoded.
 
-    ``open`` returns the member that a body begins with. ``rest`` returns the octets after a member,
-    from the start of the next one, or nothing.
+    ``open`` returns what decodes the member that a body begins with, as a decompressor of zlib or
+    zstd: ``decompress(octets, most)`` returns at most ``most`` octets, ``eof`` says whether the end
+    mark was read, and ``unused_data`` is what comes after that. ``rest`` returns the octets after a
+    member, from the start of the next one, or nothing.
     """
 
-    open: Callable[[bytes], _Member]
+    open: Callable[[bytes], Any]
     rest: Callable[[bytes], bytes]
 
 
@@ -156,11 +143,11 @@ class _Brotli:
         return bytes(plain)
 
 
-def _open_gzip(body: bytes) -> _Member:
+def _open_gzip(body: bytes) -> Any:
     return zlib.decompressobj(wbits=31)
 
 
-def _open_deflate(body: bytes) -> _Member:
+def _open_deflate(body: bytes) -> Any:
     """Return a member of zlib's format, as RFC 9110 says, or a raw one, which some servers send.
 
     The two octets that zlib begins with (RFC 1950 section 2.2) would be the padding of a stored
@@ -170,10 +157,9 @@ def _open_deflate(body: bytes) -> _Member:
     return zlib.decompressobj(wbits=15 if zlibs else -15)
 
 
-def _open_zstd(body: bytes) -> _Member:
+def _open_zstd(body: bytes) -> Any:
     options = {_zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
-    member: _Member = _zstd.ZstdDecompressor(options=options)
-    return member
+    return _zstd.ZstdDecompressor(options=options)
 
 
 def _nothing(rest: bytes) -> bytes:

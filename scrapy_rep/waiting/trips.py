@@ -66,6 +66,8 @@ class Trip:
     """It had the next turn and did not come, so that it has to wait for another one."""
     judged_until: float = 0.0
     """Until when the rules hold by which it was judged last, in seconds since the epoch."""
+    gave_way: bool = False
+    """It gave its turn back once, because it had to wait for rules by then."""
     has_waited: bool = False
     """It was withheld, and that is counted."""
     is_late: bool = False

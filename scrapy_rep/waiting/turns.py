@@ -112,6 +112,7 @@ class Turns:
         self.occupied: dict[str, PacedHost] = {}
         """The hosts of requests that are under way, have a turn next, or wait at the last step."""
         self._numbers = count()
+        self._is_offering = False
         self._fault: Exception | None = None
         self.is_early = False
         """Whether turns are taken before the last step."""
@@ -347,6 +348,11 @@ class Turns:
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
+    def interval_for(self, request: Request) -> float:
+        """Return the interval that the host of a request asks for; 0 if none."""
+        host = self.hosts.get(self._trips[request].host)
+        return 0.0 if host is None else host.interval
+
     def not_sent(self, request: Request) -> None:
         """End the turn of a request that is not sent after all: no interval follows it."""
         host = self.hosts.get(self._trips[request].host)
@@ -408,18 +414,27 @@ class Turns:
 
     def offer(self, name: str) -> None:
         """Grant a turn of a host, or make its next withheld request ready, if the host is due."""
+        host = self.hosts.get(name)
+        if host is None:
+            return
+        self._stop_timer(host)
+        if self._is_offering:
+            # A request that has its turn goes on at once, and may give it back. Thousands that wait
+            # would do so one within the other.
+            host.timer = call_later(0.0, self.offer, name)
+            return
+        self._is_offering = True
         try:
-            host = self.hosts.get(name)
-            if host is not None:
-                self._stop_timer(host)
-                if host.coming is not None and self._is_late(host):
-                    self._trips[host.coming].has_lost_turn = True
-                    host.coming = None
-                if not host.asks:
-                    self._stop_withholding(host)
-                self._serve(host)
+            if host.coming is not None and self._is_late(host):
+                self._trips[host.coming].has_lost_turn = True
+                host.coming = None
+            if not host.asks:
+                self._stop_withholding(host)
+            self._serve(host)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
             self._distrust(error)
+        finally:
+            self._is_offering = False
 
     def _stop_withholding(self, host: PacedHost) -> None:
         """Make all withheld requests to a host ready."""

@@ -9,7 +9,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from scrapy_rep import parts
 from scrapy_rep.awaiting import sleep
+from tests.crawl.clock import DAY
 
 
 class Component:
@@ -31,6 +33,15 @@ class HoldingMiddleware:
         """The request goes on later."""
         if "?" in request.url:
             await sleep(float(request.url.partition("?")[2]))
+
+
+class AgeingMiddleware:
+    """While it has a request, 40 days pass; for tests that have taken over the clock."""
+
+    def process_request(self, request: Request) -> None:
+        """Pass the time."""
+        clock: Any = parts.time
+        clock.seconds += 40 * DAY
 
 
 class LoginMiddleware:

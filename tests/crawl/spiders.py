@@ -10,6 +10,8 @@ from scrapy import Request, Spider, signals
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from scrapy_rep import parts
+from tests.crawl.clock import DAY, Ahead
 from tests.crawl.result import Ending, Problem
 
 Plan = str | Mapping[str, Any]
@@ -77,6 +79,22 @@ class TickingSpider(RequestsSpider):
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         super()._note(meta, **facts)
         self.tick(len(self.endings))
+
+
+class AgeingSpider(TickingSpider):
+    """When some of its requests have ended, 40 days pass. For crawls in a child process."""
+
+    after = 1
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.clock: Any = Ahead()
+        parts.time = self.clock
+
+    def tick(self, ended: int) -> None:
+        """Pass the time."""
+        if ended == self.after:
+            self.clock.seconds += 40 * DAY
 
 
 class OneByOneSpider(TickingSpider):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.crawl.clock import Ahead
 from tests.crawl.harness import visit
-from tests.crawl.middlewares import HoldingMiddleware, LoginMiddleware
+from tests.crawl.middlewares import AgeingMiddleware, HoldingMiddleware, LoginMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES
 from tests.site import Site
@@ -43,3 +44,11 @@ async def test_a_middleware_that_takes_its_time_with_each_page_only_costs_that_t
     result = await visit(plans, timeout=30, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: order})
     assert len(result.downloaded) == 5
     assert min(gaps(shop)) >= 0.1
+
+
+async def test_a_page_may_be_held_for_longer_than_its_rules_live(site: Site, clock: Ahead) -> None:
+    """Each time it comes to the gate they are old: then it waits for new ones where it is."""
+    shop = site.authority(RULES)
+    plans = [shop.url(path) for path in ("/open", "/private")]
+    result = await visit(plans, timeout=30, DOWNLOADER_MIDDLEWARES={AgeingMiddleware: 50})
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
