@@ -45,11 +45,9 @@ if TYPE_CHECKING:
     from scrapy_rep.waiting.shared_pace import SharedTurns
     from scrapy_rep.waiting.trips import Trip, Trips
 
-_MOST_ENDS: Final = 10_000
-"""Hosts whose last end of a request is remembered, in case they begin to ask for a pace."""
-
 _MOST_HOSTS: Final = 10_000
-"""Hosts whose pace is remembered; beyond that, the least recently used one is forgotten."""
+"""Hosts whose pace is remembered; beyond that, the least recently used one is forgotten. So many
+others are remembered by when their last request ended, in case they begin to ask for a pace."""
 
 _MOST_LOOKED_AT: Final = 100
 """Hosts that are looked at for one that can be forgotten."""
@@ -79,10 +77,7 @@ class Waiters(Protocol):
 
 
 class Turns:
-    """The turns of the hosts of one crawl.
-
-    ``shared`` is there if other workers keep the pace of a host, too.
-    """
+    """The turns of the hosts of one crawl; ``shared`` is there if other workers keep their pace."""
 
     def __init__(
         self,
@@ -120,10 +115,9 @@ class Turns:
     def take_early(self) -> None:
         """Note that turns are taken before the last step, because that is not enabled.
 
-        A middleware may then download something of the same host for a request that has its turn.
-        If the host were busy by then, that download and the request would wait for each other. So
-        the host is busy only when the request has reached the downloader, and the interval begins
-        with the turn.
+        A middleware may then download something of the same host for a request that has its turn,
+        and must not wait for it. So the host is busy only when the request has reached the
+        downloader, and the interval begins with the turn.
         """
         self.is_early = True
         connect = self._crawler.signals.connect
@@ -261,8 +255,7 @@ class Turns:
     async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
         """Wait until it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
-        # Without the scheduler, requests before this one may wait for its place in the downloader,
-        # or for the place of a page that waits for this one.
+        # Without the scheduler, requests before this one may wait for a place in the downloader.
         trip.is_beyond_limits = not self._waiters.is_open and self._scrapy.is_over_full
         goes_first = trip.comes_for_turn or trip.is_beyond_limits
         rank = NEVER if goes_first else -request.priority
@@ -321,7 +314,7 @@ class Turns:
             self._begin(request)
 
     def _begin(self, request: Request) -> None:
-        """Note that a request is under way: it has its turn or, if that is early, is being sent."""
+        """Note that a request is under way: it has its turn or, if that is early, is sent."""
         trip = self._trips.get(request)
         if trip is None:
             return  # it is for a robots.txt
@@ -338,18 +331,17 @@ class Turns:
             if trip is None or not trip.is_sent:
                 return
             self._waiters.has_left()
-            name = trip.host
-            host = self.hosts.get(name)
+            host = self.hosts.get(trip.host)
             if host is not None:
                 self._end(host, request)
-                return
-            trip.is_sent = False
-            self._note_end(name, monotonic())
+            else:
+                trip.is_sent = False
+                self._note_end(trip.host, monotonic())
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
     def interval_for(self, request: Request) -> float:
-        """Return the interval that the host of a request asks for; 0 if none."""
+        """Return the interval that is kept at the host of a request; 0 if none is."""
         host = self.hosts.get(self._trips[request].host)
         return 0.0 if host is None else host.interval
 
@@ -386,7 +378,7 @@ class Turns:
     def _note_end(self, name: str, when: float) -> None:
         self._ended.pop(name, None)
         self._ended[name] = when
-        if len(self._ended) > _MOST_ENDS:
+        if len(self._ended) > _MOST_HOSTS:
             del self._ended[next(iter(self._ended))]
 
     def _has_room(self, host: PacedHost) -> bool:
@@ -419,8 +411,7 @@ class Turns:
             return
         self._stop_timer(host)
         if self._is_offering:
-            # A request that has its turn goes on at once, and may give it back. Thousands that wait
-            # would do so one within the other.
+            # A request that gets its turn may give it back at once, one within the other.
             host.timer = call_later(0.0, self.offer, name)
             return
         self._is_offering = True
@@ -483,9 +474,8 @@ class Turns:
     def _has_to_come_back(self, request: Request) -> bool:
         """Return whether a request would exceed the limits of the engine if it were sent now.
 
-        It was lent a place while it waited. The engine sends it when there is room, and a direct
-        download comes back at once. This happens once to a request: a middleware in front of the
-        gate may have downloaded something of the same host each time, and take its turns.
+        It was lent a place while it waited. This happens once to a request: a middleware in front
+        of the gate may download something of the same host each time, and take its turns.
         """
         trip = self._trips[request]
         return self._scrapy.is_full and not (trip.comes_for_turn or trip.is_beyond_limits)
