@@ -216,9 +216,12 @@ class RobotsCache:
     def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)
         if flight is None:
-            self._started()  # first, as nothing would end a flight that has no task
-            flight = self._flights[authority] = SingleFlight()
-            flight.task = deferred_from_coro(self._run(authority, request, miss, flight))
+            self._started()
+            flight = SingleFlight()
+            running = self._run(authority, request, miss, flight)
+            # Only now, as nothing would end a flight that has no task.
+            self._flights[authority] = flight
+            flight.task = deferred_from_coro(running)
             flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
         return flight
 

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from scrapy_rep.waiting.shared_pace import SharedTurns
     from scrapy_rep.waiting.trips import Trip, Trips
 
-_MOST_HOSTS: Final = 10_000
-"""Hosts whose pace is remembered; beyond that, the least recently used one is forgotten. So many
-others are remembered by when their last request ended, in case they begin to ask for a pace."""
+_MOST_HOSTS, _MOST_ENDS = 10_000, 10_000
+"""Hosts whose pace is remembered, beyond which the least recently used one is forgotten; and hosts
+of which is remembered when a request ended last, in case they begin to ask for a pace."""
 
 _MOST_LOOKED_AT: Final = 100
 """Hosts that are looked at for one that can be forgotten."""
@@ -378,7 +378,7 @@ class Turns:
     def _note_end(self, name: str, when: float) -> None:
         self._ended.pop(name, None)
         self._ended[name] = when
-        if len(self._ended) > _MOST_HOSTS:
+        if len(self._ended) > _MOST_ENDS:
             del self._ended[next(iter(self._ended))]
 
     def _has_room(self, host: PacedHost) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from scrapy import Request
 
+from scrapy_rep.awaiting import sleep
 from tests.crawl.clock import Ahead
 from tests.crawl.harness import visit
 from tests.crawl.middlewares import AgeingMiddleware, HoldingMiddleware, LoginMiddleware
@@ -52,3 +55,22 @@ async def test_a_page_may_be_held_for_longer_than_its_rules_live(site: Site, clo
     plans = [shop.url(path) for path in ("/open", "/private")]
     result = await visit(plans, timeout=30, DOWNLOADER_MIDDLEWARES={AgeingMiddleware: 50})
     assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
+
+
+async def test_a_site_whose_rules_are_not_known_keeps_no_middleware_busy(
+    site: Site, constants: Callable[..., None]
+) -> None:
+    """One request asks for them, and passes the middlewares before the gate twice; others wait."""
+    constants("waiting.withheld", _HELD_UP_AFTER=20.0)
+    seen = Counter[str]()
+
+    class SlowWayMiddleware:
+        async def process_request(self, request: Request) -> None:
+            seen[request.url] += 1
+            await sleep(0.1)
+
+    shop = site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(9)]
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={SlowWayMiddleware: 50})
+    assert sorted(result.downloaded) == plans
+    assert sum(seen[url] > 1 for url in plans) <= 2  # a second one may be on its way by then

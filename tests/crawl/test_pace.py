@@ -170,6 +170,15 @@ async def test_a_refresh_changes_the_pace(
         assert sorted(second)[1] < after + 0.2
 
 
+async def test_a_pace_that_is_asked_for_no_more_holds_nothing_up(site: Site, clock: Ahead) -> None:
+    """RFC 9309 2.4: the newer robots.txt counts; by the older one this would take two minutes."""
+    shop = site.authority(["User-agent: *\nCrawl-delay: 60\n", RULES])
+    tick = clock.through([0, 2 * DAY])
+    result = await visit(pages(shop, 3), OneByOneSpider, tick=tick, timeout=50)
+    assert result.downloaded == pages(shop, 3)
+    assert len(shop.robots_hits) == 2
+
+
 async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     """REP_MAX_CRAWL_DELAY; the log names each authority once, the stat counts them."""
     shops = site.authorities(2, "User-agent: *\nCrawl-delay: 3600\n")

@@ -131,6 +131,37 @@ async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site
     assert result.downloaded == [shop.url("/first"), shop.url("/last")]
 
 
+class ImpatientNeighbourSpider(RequestsSpider):
+    """As above, but it finds the other page, of another port, while the slow one is under way."""
+
+    onward_to = ""
+
+    async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        """The slow page is of the same host."""
+        for each in super().page(response):
+            yield each
+        if response.url.endswith("/first"):
+            yield self.request(self.onward_to)
+            download = self.crawler.engine.download_async(Request(response.urljoin("/slow")))
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(download, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", [obey, by_hand, by_hand_with_last_step])
+async def test_so_does_one_that_was_under_way_when_its_host_began_to_ask_for_a_pace(
+    site: Site, by: Any
+) -> None:
+    """The robots.txt of the other port comes meanwhile."""
+    one = site.authority(RULES, {"/slow": Reply(200, "page", delay=3.0, framing="close")})
+    two = site.authority(Reply(200, SLOW, delay=0.3), host=one.host)
+    plans = [one.url("/first")]
+    result = await visit(
+        plans, ImpatientNeighbourSpider, by=by, timeout=30, onward_to=two.url("/last")
+    )
+    assert result.downloaded == [one.url("/first"), two.url("/last")]
+
+
 # --- what comes late
 
 

@@ -19,6 +19,7 @@ from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import LATE, RULES, by_hand_with_last_step, obey
+from tests.crawl.sharing import shared_store_of
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
@@ -124,6 +125,24 @@ async def test_the_engine_is_told_when_there_is_a_place(
     assert result.downloaded == plans[1:]
     # The crawl was over before the robots.txt of the first one was, which stayed in the scheduler.
     assert sorted(ending.url for ending in result.endings) == sorted(plans[1:])
+
+
+@pytest.mark.slow
+async def test_the_first_page_of_a_site_whose_rules_are_stored_holds_up_no_other(
+    site: Site,
+) -> None:
+    """It has its rules as soon as the gate has seen it, and not only when it has come."""
+    lead = site.authority(RULES)
+    shop = site.authority(RULES, {"/slow": Reply(200, "page", delay=2), "/0": "page", "/1": "page"})
+    later = [{"url": shop.url("/slow"), "priority": 1}, shop.url("/0"), shop.url("/1")]
+    with shared_store_of("custom") as store:
+        await visit([lead.url("/"), shop.url("/0")], REP_STORE=store.uri)
+        result = await visit([lead.url("/")], onward={"/": later}, REP_STORE=store.uri)
+    assert len(result.downloaded) == 4
+    assert len(shop.robots_hits) == 1
+    slow = next(hit for hit in shop.page_hits if hit.path == "/slow")
+    assert slow.sent is not None
+    assert all(hit.received < slow.sent for hit in shop.page_hits)
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "each time"])

@@ -233,6 +233,18 @@ def test_zstd_frames_that_are_to_be_skipped_are_skipped() -> None:
 
 
 @needs_zstd
+@pytest.mark.parametrize(("first", "skips"), [(0x4F, 0), (0x50, 1), (0x5F, 1), (0x60, 0)])
+def test_sixteen_octets_begin_a_zstd_frame_that_is_to_be_skipped(first: int, skips: bool) -> None:
+    """RFC 8878 section 3.1.2: half of one is half a file; what begins otherwise is ignored."""
+    body = ENCODERS["zstd"][1](TEXT) + bytes([first]) + b"\x2a\x4d\x18\x03\0\0\0ab"
+    if skips:
+        with pytest.raises(BrokenBodyError):
+            plain_octets(body, [b"zstd"], ENOUGH)
+    else:
+        assert plain_octets(body, [b"zstd"], ENOUGH) == (TEXT, False)
+
+
+@needs_zstd
 def test_a_large_window_of_zstd_is_refused() -> None:
     """RFC 9659: 8 MiB at most, so that no server makes a crawler take 2 GiB."""
     # magic, no content size, a window of 2^(10+n), one raw block that holds "abc"

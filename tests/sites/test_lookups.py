@@ -11,7 +11,7 @@ import pytest
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.sites.refresh import Miss
-from tests.scripted import RULES, Bench, ask, authority
+from tests.scripted import RULES, Bench, allows, ask, authority
 from tests.stores.dictionary import DictionaryStore
 
 DAY = 86_400.0
@@ -60,3 +60,37 @@ async def test_what_memory_holds_is_fetched_anew_though_the_store_has_it_ageing(
     assert isinstance(bench.cache.consult(authority(), None), Miss)
     await ask(bench)
     assert bench.fetches == 2
+
+
+async def test_a_store_may_answer_at_once_one_time_and_later_the_next() -> None:
+    """The answer that comes later is waited for, as if none had come at once before."""
+    store = CountingStore()
+    bench = Bench(RULES, store=store)
+    await ask(bench, 0)
+    store.put(authority(1), Entry(Answer(200, b"", fetched_at=bench.clock.now)))
+    store.later = True
+    cached = await ask(bench, 1)
+    assert cached.answer is not None
+    assert cached.answer.body == b""
+    assert bench.fetches == 1
+
+
+async def test_a_store_that_fails_where_it_has_answered_at_once_is_done_without() -> None:
+    """A store of one's own may raise anything: the robots.txt is fetched, and it is counted."""
+
+    class FailingStore(CountingStore):
+        fails = False
+
+        def get(self, authority: Authority, crawler: str = "") -> Any:
+            """As ever, or not at all."""
+            if self.fails:
+                raise ValueError("injected")
+            return super().get(authority, crawler)
+
+    store = FailingStore()
+    bench = Bench(RULES, store=store)
+    await ask(bench, 0)
+    store.fails = True
+    assert allows(await ask(bench, 1), "/open")
+    assert bench.fetches == 2
+    assert bench.counts["robotstxt/store/error"] >= 1
