@@ -13,7 +13,7 @@ import threading
 from argparse import Namespace
 from codecs import BOM_UTF8
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from gzip import GzipFile
@@ -111,11 +111,21 @@ def _ruling_of(
     return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
 
-def _lines_of(chunk: bytes) -> tuple[list[str], list[str]]:
-    """Return the lines of a chunk, a character for each octet, and the URL of each as requested.
+class Lines(NamedTuple):
+    """The lines of a chunk, which has so many ``octets``.
 
-    If a line is not a URL, the reason is returned in place of the URL.
+    ``given`` has a character for each octet, and ``urls`` are as requested. If a line is not a URL,
+    the reason stands in place of the URL. ``by_origin`` are the URLs by what is before their path.
     """
+
+    given: list[str]
+    urls: list[str]
+    by_origin: Mapping[str, list[str]]
+    octets: int
+
+
+def lines_of(chunk: bytes) -> Lines:
+    """Return the lines of a chunk."""
     octets = chunk.removesuffix(b"\r").replace(b"\r\n", b"\n")
     lines = octets.decode("latin-1").split("\n")
     unusual = octets.translate(None, _USUAL).split(b"\n")
@@ -123,7 +133,11 @@ def _lines_of(chunk: bytes) -> tuple[list[str], list[str]]:
         _requested(line) if changed or line[-1:] == "?" or len(line) > LONGEST else line
         for line, changed in zip(lines, unusual, strict=True)
     ]
-    return lines, urls
+    by_origin: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        end = url.find("/", 8)
+        by_origin[url[:end] if end > 0 else url].append(url)
+    return Lines(lines, urls, by_origin, len(chunk) + 1)
 
 
 def _requested(line: str) -> str:
@@ -133,15 +147,6 @@ def _requested(line: str) -> str:
         return requested_url(line.encode("latin-1").decode("utf-8", "surrogateescape"))
     except ValueError:
         return _NOT_A_URL
-
-
-def _by_origin(urls: Sequence[str]) -> Mapping[str, list[str]]:
-    """Return URLs by what stands before their path."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for url in urls:
-        end = url.find("/", 8)
-        found[url[:end] if end > 0 else url].append(url)
-    return found
 
 
 class Sieve:
@@ -157,18 +162,17 @@ class Sieve:
         self._octets = 0
         self.counts: Counter[str] = Counter()
 
-    def sort(self, chunk: bytes, find: Find) -> bytes:
-        """Return the lines of a chunk that may be fetched, each with its end.
+    def sort(self, lines: Lines, find: Find) -> bytes:
+        """Return the lines that may be fetched, each with its end.
 
         ``find`` returns the ruling of an authority.
         """
-        lines, urls = _lines_of(chunk)
         refused: dict[str, Ruling] = {}
-        for origin, several in _by_origin(urls).items():
+        for origin, several in lines.by_origin.items():
             ruling = self.rulings.get(origin) or self._learn(origin, find)
             refused.update(dict.fromkeys(filterfalse(ruling.allowed, several), ruling))
         kept: list[str] = []
-        for line, url in zip(lines, urls, strict=True):
+        for line, url in zip(lines.given, lines.urls, strict=True):
             if url in refused:
                 self._reject(line, url, refused[url])
             else:
@@ -217,15 +221,15 @@ def run(project: Project, options: Namespace) -> Status:
         sieve = Sieve(rejected)
         chunks = chunks_of(source)
 
-        def sort(chunk: bytes, find: Find) -> None:
-            _write(sieve.sort(chunk, find))
-            advance(len(chunk) + 1)
+        def sort(lines: Lines, find: Find) -> None:
+            _write(sieve.sort(lines, find))
+            advance(lines.octets)
 
         if find is None:
             _sort_in_crawl(project, sieve.rulings, chunks, sort)
         else:
             for chunk in chunks:
-                sort(chunk, find)
+                sort(lines_of(chunk), find)
     said = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
     note("filter", f"{counted(sieve.counts.total(), 'line')}: {said or 'none'}")
     return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
@@ -259,29 +263,25 @@ def _sort_in_crawl(
     project: Project,
     rulings: Mapping[str, Ruling],
     chunks: Iterator[bytes],
-    sort: Callable[[bytes, Find], None],
+    sort: Callable[[Lines, Find], None],
 ) -> None:
     """Sort chunk by chunk, after the rules of all new sites of a chunk are fetched at once."""
 
     async def work(explainer: Explainer) -> bool:
         while (chunk := await from_thread(_next_of(chunks))) is not None:
-            authorities = [*_unknown(chunk, rulings)]
+            lines = lines_of(chunk)
+            unknown = map(_authority_at, lines.by_origin.keys() - rulings.keys())
+            authorities = [*{one for one in unknown if one is not None}]
             urls = [one.robots_uri for one in authorities]
             found = await look_up_at_once(explainer, urls, project.options.agent)
             found_for = {
                 authority: _ruling_of(explainer.judge, authority, one.known, one.agent)
                 for authority, one in zip(authorities, found, strict=True)
             }
-            sort(chunk, found_for.__getitem__)
+            sort(lines, found_for.__getitem__)
         return True
 
     in_crawl(project, work)
-
-
-def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
-    """Return the authorities of a chunk whose rulings are not known."""
-    origins = _by_origin(_lines_of(chunk)[1]).keys() - known.keys()
-    return {one for one in map(_authority_at, origins) if one is not None}
 
 
 def _authority_at(origin: str) -> Authority | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 Severity = Literal["error", "warning", "information"]
-
 """From the most serious to the least.
 
 Error: crawlers do not do what the file says. Warning: some do not, or the file hardly says what is

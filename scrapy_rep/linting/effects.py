@@ -210,7 +210,7 @@ def _paths_of_both(wild: str, other: str, filler: str) -> Iterator[str]:
     head, rest = _head_and_rest(wild)
     start, end = _head_and_rest(other)
     # The text of one pattern follows that of the other, or stands where that has its first star.
-    for begins, ends in ((start + end, ""), (start, end)):
+    for begins, ends in dict.fromkeys(((start + end, ""), (start, end))):
         if begins.startswith(head):
             yield _rooted(begins + rest + ends)
             if not ends and not wild.endswith("$"):

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.commands.filter import Ruling, Sieve
+from scrapy_rep.commands.filter import Ruling, Sieve, lines_of
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -150,7 +150,7 @@ def test_octets_that_are_not_utf8_stay_and_hide_nothing() -> None:
     rules = Asked(lambda url: "/tab" not in url)
     sieve = Sieve(rejected)
     lines = b"http://e.org/ta\tb\xe4\nhttp://e.org/free\xe4"
-    assert sieve.sort(lines, rules.ruling) == b"http://e.org/free\xe4\n"
+    assert sieve.sort(lines_of(lines), rules.ruling) == b"http://e.org/free\xe4\n"
     assert rejected.getvalue() == b"http://e.org/ta\tb\xe4\ta rule\n"
 
 
@@ -170,7 +170,7 @@ LINES = st.builds(
 def test_no_line_is_spared_that_a_request_would_change(lines: list[str]) -> None:
     """What is not quoted has the authority and the path, in each profile, that requests have."""
     rules = Asked()
-    Sieve(None).sort("\n".join(lines).encode(), rules.ruling)
+    Sieve(None).sort(lines_of("\n".join(lines).encode()), rules.ruling)
     whole = [line.removesuffix("\r") for line in "\n".join(lines).split("\n")]
     assert sorted(map(seen, rules.urls)) == sorted(filter(None, map(asked, whole)))
 
