@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_rep.preferences.statement import Preferences
     from scrapy_rep.robotparser import RepRobotParser
     from scrapy_rep.robotstxt.verdict import Rule, Verdict
-    from scrapy_rep.scheduler import RepScheduler, Withholding
+    from scrapy_rep.scheduler import RepScheduler, RepSchedulerMixin
     from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 
 __all__ = [
@@ -32,13 +32,13 @@ __all__ = [
     "RepLastStep",
     "RepRobotParser",
     "RepScheduler",
+    "RepSchedulerMixin",
     "RepSpiderMiddleware",
     "RobotsForbidden",
     "RobotsTxt",
     "RobotsUnreachable",
     "Rule",
     "Verdict",
-    "Withholding",
     "page_directives",
     "usage_preferences",
 ]
@@ -51,13 +51,13 @@ _MODULES = {
     "RepLastStep": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
     "RepScheduler": "scheduler",
+    "RepSchedulerMixin": "scheduler",
     "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
     "RobotsTxt": "preferences.robots_txt",
     "RobotsUnreachable": "exceptions",
     "Rule": "robotstxt.verdict",
     "Verdict": "robotstxt.verdict",
-    "Withholding": "scheduler",
     "page_directives": "gate.page_responses",
     "usage_preferences": "gate.page_responses",
 }

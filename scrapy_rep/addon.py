@@ -17,7 +17,7 @@ from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastSte
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import needs
 from scrapy_rep.robotstxt.printable import printable
-from scrapy_rep.scheduler import withholding
+from scrapy_rep.scheduler import with_frontier
 from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.sites.store_adapter import naming_the_setting
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
@@ -93,7 +93,7 @@ class Addon:
         base = load_object(settings["SCHEDULER"])
         if isinstance(base, type):
             priority = settings.getpriority("SCHEDULER") or 0
-            settings.set("SCHEDULER", withholding(base), priority=priority)
+            settings.set("SCHEDULER", with_frontier(base), priority=priority)
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
         )

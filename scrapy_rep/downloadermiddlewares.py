@@ -63,13 +63,14 @@ class RepDownloaderMiddleware:
     def __init__(self, crawler: Crawler):
         parts = self._parts = Parts(crawler)
         self._crawler = crawler
+        self._has_last_step = True
         self._gate = parts.gate
         self._stats = parts.stats
         self._fetches = parts.places.fetches
         self.turns = parts.turns
         """The turns of the hosts that ask for a pace."""
-        self.withheld = parts.withheld
-        """The requests that the scheduler withholds."""
+        self.frontier = parts.frontier
+        """Which request goes next."""
         self.explainer = parts.explainer
         """Answers for URLs that are not requested."""
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
@@ -94,7 +95,7 @@ class RepDownloaderMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
-        A request is returned if it lacks something. It then comes back, when its site is ready.
+        A request is returned if the crawl closes before its rules are there, or its turn comes.
         """
         if request in self._fetches:  # for a robots.txt itself
             return None
@@ -103,8 +104,9 @@ class RepDownloaderMiddleware:
             again = await self._gate.check(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
-        if again is None and self.turns.is_early:
-            return await self.arrive(request)
+        if again is None and not self._has_last_step:
+            again = await self.arrive(request)
+            self.turns.left(request)  # the interval is kept from one start to the next
         return again
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
@@ -136,7 +138,7 @@ class RepDownloaderMiddleware:
             again = await waits
             return await self._gate.check_again(request) if again is None else again
         except Exception as error:  # noqa: BLE001
-            self.turns.not_sent(request)
+            self.turns.left(request, was_sent=False)
             self._end(request, error)
 
     def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
@@ -182,7 +184,7 @@ class RepDownloaderMiddleware:
             "sites": len(self._parts.cache),
             "bytes": self._parts.cache.octets,
             "fetches": self._parts.cache.flights,
-            "waiting": self.withheld.count + self._parts.places.waiting,
+            "waiting": self.frontier.waiting + self._parts.places.waiting,
         }
 
     async def _engine_started(self) -> None:
@@ -201,10 +203,10 @@ class RepDownloaderMiddleware:
     def _look_around(self) -> None:
         """Say which parts of this package the settings lack, and what checks requests as well."""
         if self._enabled(RepLastStep) is None:
-            self.turns.take_early()
+            self._has_last_step = False
             logger.warning(
                 "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a "
-                "pace take their turn before other middlewares, which may hold them up"
+                "pace are spaced before other middlewares, which may hold them up"
             )
         other = self._enabled(RobotsTxtMiddleware)
         if other is not None:
@@ -213,10 +215,10 @@ class RepDownloaderMiddleware:
                 "in DOWNLOADER_MIDDLEWARES if it is not needed",
                 global_object_name(type(other)),
             )
-        if not self.withheld.is_open:
+        if not self.frontier.is_open:
             logger.info(
-                'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so '
-                "that they wait in the scheduler"
+                "Requests wait in the downloader, and count towards CONCURRENT_REQUESTS. Set "
+                'SCHEDULER to "scrapy_rep.RepScheduler", so that they wait in the scheduler'
             )
 
     def _enabled(self, cls: type[Any]) -> Any:

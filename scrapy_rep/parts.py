@@ -8,6 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from scrapy_rep.frontier.frontier import Frontier
+from scrapy_rep.frontier.places import Places
+from scrapy_rep.frontier.stop import StopWatch
+from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.explain import Explainer
 from scrapy_rep.gate.gate import Gate
@@ -29,17 +33,13 @@ from scrapy_rep.sites.refresh import Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
-from scrapy_rep.waiting.places import Places
-from scrapy_rep.waiting.stop import StopWatch
-from scrapy_rep.waiting.turns import Turns
-from scrapy_rep.waiting.withheld import Withheld
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.frontier.shared_pace import SharedTurns
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.records.recorder import DecisionRecorder
-    from scrapy_rep.waiting.shared_pace import SharedTurns
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -56,12 +56,12 @@ class Parts:
         identity = self.identity = Identity(crawler, settings)
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
-        self.withheld = Withheld(crawler, scrapy, stats)
+        self.frontier = Frontier(crawler, scrapy, stats, self.places)
         shared = self._shared_turns()
         self.turns = Turns(
-            crawler, settings, scrapy, self.places, self.withheld, stats, shared=shared
+            crawler, settings, scrapy, self.places, self.frontier, stats, shared=shared
         )
-        self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self.turns.look)
+        self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._look)
         run, warc = uuid4().hex, settings.warc
         self.archive = None if warc is None else Archive(warc, run, stats, time.time)
         self.cache = self._make_cache()
@@ -79,13 +79,13 @@ class Parts:
             cache=self.cache,
             judge=judge,
             turns=self.turns,
-            withheld=self.withheld,
+            frontier=self.frontier,
             places=self.places,
             account=self.account,
             stats=stats,
             clock=time.time,
         )
-        self.withheld.connect(self.gate, self.turns)
+        self.frontier.connect(self.gate, self.turns)
 
     def open(self) -> None:
         """Open what needs an open spider."""
@@ -146,13 +146,15 @@ class Parts:
         )
         known_by = self.store, settings.policy, self.stats, time.time
         parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
+        refresher = Refresher(*known_by, fetcher.fetch, settings.timeout, settings.retry_delays)
+        self.frontier.pauses = lambda: refresher.pauses
         return RobotsCache(
-            Refresher(*known_by, fetcher.fetch, settings.timeout, settings.retry_delays),
+            refresher,
             RobotsParsed(self._crawler, settings.timeout),
             parse=parse,
             started=self.stop.watch,
-            landed=self.withheld.landed,
-            withheld=self.withheld.waiting_for,
+            landed=self.frontier.arrived,
+            withheld=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 
@@ -180,6 +182,10 @@ class Parts:
     def _is_busy(self) -> bool:
         waits = any(host.arrived for host in self.turns.occupied.values())
         return waits or self.cache.flights > 0
+
+    def _look(self) -> None:
+        self.turns.look()
+        self.cache.end_lost()
 
     def _interrupt(self, started_before: float) -> None:
         self.cache.interrupt(started_before, self.gate.is_in_place)

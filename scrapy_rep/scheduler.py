@@ -1,6 +1,6 @@
-"""The scheduler: Scrapy's, or any other one, that hands out no request whose site is not ready.
+"""The scheduler: Scrapy's, or any other one, that hands out no request whose site has to wait.
 
-What is withheld, and until when, is decided in :mod:`scrapy_rep.waiting.withheld`.
+Which request goes next is decided in :mod:`scrapy_rep.frontier`.
 """
 
 from __future__ import annotations
@@ -10,93 +10,71 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import Scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
-from scrapy_rep.waiting.withheld import withheld_of
+from scrapy_rep.frontier.frontier import frontier_of
+from scrapy_rep.frontier.queues import FrontierQueue
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
 
-    from scrapy_rep.waiting.withheld import Withheld
+    from scrapy_rep.frontier.frontier import Frontier
 
 
-class Withholding:
-    """Mixed into a scheduler class, withholds requests until their site is ready.
+class RepSchedulerMixin:
+    """Mixed into a scheduler class, keeps requests in their queue until their site is ready.
 
-    ``class MyScheduler(scrapy_rep.Withholding, Base): pass`` wraps a scheduler of your own. If
+    ``class MyScheduler(scrapy_rep.RepSchedulerMixin, Base): pass`` wraps a custom scheduler. If
     :class:`RepDownloaderMiddleware` is not enabled, the scheduler is as without this class.
     """
 
-    _withheld: Withheld | None = None
+    _frontier: Frontier | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Make the base, with a queue that passes over crowded slots in place of Scrapy's own."""
+        """Make the base, with a queue for each site in place of Scrapy's default one."""
         if kwargs.get("pqclass") is DownloaderAwarePriorityQueue:
-            kwargs["pqclass"] = PatientPriorityQueue
+            kwargs["pqclass"] = FrontierQueue
         super().__init__(*args, **kwargs)
 
     def open(self, spider: Spider) -> Any:
-        """Begin to withhold requests, and open the base."""
-        self._withheld = withheld_of(spider.crawler)
-        if self._withheld is not None:
-            self._withheld.open()
+        """Open the base, whose queues find the frontier then."""
         base: Any = super()
-        return base.open(spider) if hasattr(base, "open") else None
+        frontier = self._frontier = frontier_of(spider.crawler)
+        if frontier is not None:
+            frontier.open()
+        opened = base.open(spider) if hasattr(base, "open") else None
+        if frontier is not None:
+            frontier.opened()
+        return opened
 
     def has_pending_requests(self) -> bool:
-        """Return whether anything is withheld, or the base has requests."""
+        """Return whether there are requests, those that wait included."""
         base: Any = super()
-        withheld = self._withheld
-        return (withheld is not None and withheld.has_requests) or bool(base.has_pending_requests())
-
-    def enqueue_request(self, request: Request) -> bool:
-        """Keep a request; withhold one that the gate has returned."""
-        base: Any = super()
-        if self._withheld is None:
-            return bool(base.enqueue_request(request))
-        return self._withheld.enqueue(request, base.enqueue_request)
+        frontier = self._frontier
+        return (frontier is not None and frontier.has_requests) or bool(base.has_pending_requests())
 
     def next_request(self) -> Request | None:
         """Return the next request whose site is ready; None if there is none at the moment."""
         base: Any = super()
-        if self._withheld is None:
+        if self._frontier is None:
             found: Request | None = base.next_request()
             return found
-        return self._withheld.next(base.next_request)
+        return self._frontier.next(base.next_request)
 
     def close(self, reason: str) -> Any:
-        """Give back to the base what is withheld, and close it."""
+        """Give back to the base what was taken out of it, and close it."""
         base: Any = super()
-        if self._withheld is not None:
-            self._withheld.put_back(base.enqueue_request)
+        if self._frontier is not None:
+            self._frontier.close(base.enqueue_request)
         return base.close(reason) if hasattr(base, "close") else None
 
 
-class RepScheduler(Withholding, Scheduler):
-    """Scrapy's scheduler, which withholds requests until their site is ready."""
+class RepScheduler(RepSchedulerMixin, Scheduler):
+    """Scrapy's scheduler, with a queue for each site."""
 
 
-class PatientPriorityQueue(DownloaderAwarePriorityQueue):
-    """Scrapy's default queue, which passes over a slot of which many requests are withheld."""
-
-    _full: set[str] | None = None
-
-    def pop(self) -> Request | None:
-        """Return the next request of the slots that are not passed over."""
-        if self._full is None:
-            withheld = withheld_of(self.crawler)
-            self._full = set() if withheld is None else withheld.full_slots
-        if not self._full:
-            return super().pop()
-        passed = {slot: self.pqueues.pop(slot) for slot in self._full & self.pqueues.keys()}
-        try:
-            return super().pop()
-        finally:
-            self.pqueues.update(passed)
-
-
-def withholding(base: type[Any]) -> type[Any]:
-    """Return a class of schedulers like ``base`` that withholds requests; ``base`` if it does."""
-    if issubclass(base, Withholding):
+def with_frontier(base: type[Any]) -> type[Any]:
+    """Return a class of schedulers like ``base`` that uses the frontier; ``base`` if it does."""
+    if issubclass(base, RepSchedulerMixin):
         return base
     if base is Scheduler:
         return RepScheduler
-    return type(f"Withholding{base.__name__}", (Withholding, base), {})
+    return type(f"Rep{base.__name__}", (RepSchedulerMixin, base), {})

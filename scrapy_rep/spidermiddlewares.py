@@ -1,7 +1,7 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-It also ends a crawl whose downloader middleware was not built, and holds back ``start()`` while
-many requests are withheld. So it stays enabled where ``REP_PAGE_DIRECTIVES`` and
+It also ends a crawl whose downloader middleware was not built, and slows ``start()`` down while a
+great many requests wait. So it stays enabled where ``REP_PAGE_DIRECTIVES`` and
 ``REP_PREFERENCES`` are ``off``, and reads no page then. A page is read once, when its response is
 on the way to the callback. Start requests have no page, and are not changed.
 """
@@ -21,6 +21,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at_start
+from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.gate.nofollow import marked, marked_in_place
 from scrapy_rep.gate.page_responses import (
     keep,
@@ -36,7 +37,6 @@ from scrapy_rep.robotstxt.printable import without_credentials
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.settings import RepSettings, obeys
 from scrapy_rep.stats import RepStats
-from scrapy_rep.waiting.withheld import Withheld, withheld_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 logger = logging.getLogger("scrapy_rep")
-
-_PAUSE = 0.05
-"""Seconds after which ``start()`` looks again whether it may go on."""
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that a fault of this package kept from being read: it permits nothing."""
@@ -76,7 +73,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
-        if withheld_of(crawler) is None:
+        if frontier_of(crawler) is None:
             raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
@@ -110,24 +107,22 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if middleware is None:
             with failing_at_start(self.crawler):
                 raise ValueError(_NOT_BUILT)
-        return self._held_back(super().process_start(start), middleware.withheld)
+        return self._slowed_down(super().process_start(start), middleware.frontier)
 
-    async def _held_back(self, start: AsyncIterator[Any], withheld: Withheld) -> AsyncIterator[Any]:
-        """Yield what ``start()`` yields, but wait while the scheduler withholds a great many.
+    async def _slowed_down(
+        self, start: AsyncIterator[Any], frontier: Frontier
+    ) -> AsyncIterator[Any]:
+        """Yield what ``start()`` yields, ever more slowly while a great many requests wait.
 
         A spider that yields a request whenever the engine has room would go on for ever: the engine
-        has room while nothing is ready.
+        has room while no site is ready.
         """
         async for each in start:
-            is_held = False
-            try:
-                while withheld.holds_back_start:
-                    is_held = True
-                    await sleep(_PAUSE)
-            except Exception as error:  # noqa: BLE001  # the request in hand would be lost
-                self._stats.own_fault("The look at what waits", error, "start() goes on")
+            pause = frontier.start_pause
+            if pause:
+                await sleep(pause)
             yield each
-            if is_held and withheld.is_closing:
+            if pause and frontier.is_closing:
                 # Scrapy would take up all the rest in one go before it closes.
                 return
 

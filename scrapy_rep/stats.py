@@ -37,11 +37,11 @@ REVALIDATED = "robotstxt/cache/revalidated"
 EVICTED = "robotstxt/cache/evicted"
 WAITING = "robotstxt/waiting"
 WAITING_MAX = "robotstxt/waiting/max"
+WAITING_SITES_MAX = "robotstxt/waiting/sites/max"
 STORE_ERROR = "robotstxt/store/error"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
 CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
 CRAWL_DELAY_HOSTS = "robotstxt/crawl_delay/hosts"
-CRAWL_DELAY_WAITED = "robotstxt/crawl_delay/waited"
 CRAWL_DELAY_ALONE = "robotstxt/crawl_delay/without_store"
 OVERRIDES_USED = "robotstxt/override/used"
 OVERRIDES_EXPIRED = "robotstxt/override/expired"
@@ -77,7 +77,6 @@ class RepStats:
         self.inc: Callable[..., None] = _ignore if collector is None else collector.inc_value
         self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
-        self._waited = 0.0
         self.unshared = ""
         self.is_overridden: Callable[[Authority], bool] = lambda authority: False
 
@@ -187,14 +186,6 @@ class RepStats:
                 printable(self.unshared),
             )
             self.unshared = ""
-
-    def waited_for_pace(self, seconds: float) -> None:
-        """Count the seconds for which the next request of a host waited for its pace."""
-        self._waited += seconds
-        whole = int(self._waited)
-        if whole:
-            self._waited -= whole
-            self.inc(CRAWL_DELAY_WAITED, whole)
 
     def nothing_allowed(self) -> None:
         """Warn at the end of a crawl if requests were refused, and none was allowed."""

@@ -21,8 +21,8 @@ from scrapy_rep.scrapy_names import NAMES
 from tests.rows import rows
 
 PACKAGE = Path(scrapy_rep.__file__).parent
-OPTIONAL = {"jinja2", "markupsafe", "msgspec", "redis", "rich", "warcio"}
-"""Dependencies of extras, imported where they are first needed."""
+OPTIONAL = {"jinja2", "markupsafe", "msgspec", "redis", "resource", "rich", "warcio"}
+"""Dependencies of extras, and what Windows lacks, imported where they are first needed."""
 
 SLOW_TO_IMPORT = {"http_sf"}
 """What is imported when it is first needed."""
@@ -88,8 +88,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "stores": {"access"},
     "scrapy_names": set(),
     "sites": {"awaiting", "access", "robotstxt", "scrapy_names", "settings", "stats", "stores"},
-    "waiting": {"access", "awaiting", "robotstxt", "scrapy_names", "settings", "stats"},
-    "scheduler": {"waiting"},
+    "frontier": {"access", "awaiting", "robotstxt", "scrapy_names", "settings", "stats"},
+    "scheduler": {"frontier"},
     "gate": {
         "awaiting",
         "sites",
@@ -102,7 +102,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "scrapy_names",
         "settings",
         "stats",
-        "waiting",
+        "frontier",
     },
     "overrides": {"access", "robotstxt", "settings"},
     "records": {

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
 
-from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.exceptions import BY_ROBOTS_TXT
 from scrapy_rep.gate.page_url import Asked, governed
-from scrapy_rep.robotstxt.verdict import UNDEFINED, Verdict
+from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
@@ -59,10 +58,7 @@ class Explainer:
         url, authority = governed(url)
         if authority is None:
             return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None)
-        try:
-            cached = await self._cache.lookup(authority, None)
-        except DeadlineError:
-            return LookUp(UNDEFINED, tokens, authority, None)
+        cached = await self._cache.lookup(authority, None)
         asked = asked_for(url, authority, tokens)
         verdict, by = self.judge.final_verdict(asked, cached)
         return LookUp(verdict, tokens, authority, cached, by)

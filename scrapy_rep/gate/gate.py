@@ -2,21 +2,27 @@
 
 RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden` or
 :class:`RobotsUnreachable`; a request whose rules are unknown never passes.
+
+The frontier asks :meth:`Gate.blocked_by` before it hands out a request, and the request is judged
+then. At the middleware the judgement still holds unless something has changed since, so that each
+request is judged once by each set of rules. Rules are missing at the middleware only for direct
+downloads, for what a middleware before the gate has changed, and if they have expired since: these
+requests wait in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
-
-from scrapy.utils.defer import deferred_from_coro
-from twisted.internet.defer import CancelledError
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from weakref import ReferenceType, ref
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden
+from scrapy_rep.frontier.limits import slot_of
+from scrapy_rep.frontier.request_state import to_come_back
+from scrapy_rep.frontier.states import Block, State
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -26,18 +32,25 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.access.authority import Authority
+    from scrapy_rep.frontier.frontier import Frontier
+    from scrapy_rep.frontier.places import Places
+    from scrapy_rep.frontier.request_state import RequestState
+    from scrapy_rep.frontier.turns import Turns
     from scrapy_rep.gate.account import Account
     from scrapy_rep.gate.identity import Identity
     from scrapy_rep.gate.judge import Judge, Judgement
     from scrapy_rep.sites.cache import RobotsCache
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting.places import Places
-    from scrapy_rep.waiting.trips import Trip
-    from scrapy_rep.waiting.turns import Turns
-    from scrapy_rep.waiting.withheld import Lack, Withheld
 
-_LATE = "no answer, although the time for all attempts is over"
+
+class Judged(NamedTuple):
+    """A judgement, with what it depends on."""
+
+    asked: Asked
+    cached: ReferenceType[CachedRules]
+    """A request may wait for hours, and keeps no rules in memory meanwhile."""
+    judgement: Judgement
 
 
 class Gate:
@@ -53,7 +66,7 @@ class Gate:
         cache: RobotsCache,
         judge: Judge,
         turns: Turns,
-        withheld: Withheld,
+        frontier: Frontier,
         places: Places,
         account: Account,
         stats: RepStats,
@@ -63,188 +76,182 @@ class Gate:
         self._cache = cache
         self._judge = judge
         self._turns = turns
-        self._withheld = withheld
+        self._frontier = frontier
         self._places = places
         self._account = account
         self._stats = stats
         self._clock = clock
         self._in_place: set[Request] = set()
 
-    # --- what the scheduler asks
+    # --- what the frontier asks
 
-    def lacks(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
-        """Return what a request lacks before it may be handed out; None if nothing.
+    def key_of(self, request: Request) -> str:
+        """Return the key of the site that a request belongs to: the authority that governs it.
 
-        ``waited`` says that the request was withheld. If that was for its rules, the pace which
-        they ask for may not be known yet.
+        Requests that no rules govern have a key by their downloader slot that begins with ``-``, so
+        that they never wait behind one that waits for rules.
+        """
+        meta = request.meta
+        is_refused = NOFOLLOW_KEY in meta and is_marked(request)
+        if not (is_refused or meta.get("dont_obey_robotstxt")):
+            try:
+                authority = authority_of(page_of(request) if PAGE in meta else request.url)
+            except ValueError:
+                authority = None
+            if authority is not None:
+                return str(authority)
+        return f"-{slot_of(request)}"
+
+    def knows(self, authority: Authority) -> bool:
+        """Return whether the rules of an authority are in memory, and hold."""
+        return self._cache.resident(authority, self._clock()) is not None
+
+    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
+        """Return what blocks a request: its rules, ``room``, or the turn of its host, in order.
+
+        A request that is refused is blocked by nothing. So is one whose rules were fetched on its
+        behalf and are missing again: it waits for them in place, as rules that expire at once would
+        be fetched for ever.
         """
         try:
-            self._find_page(request, trip)
+            self._find_page(request, state)
         except ValueError:
             return None  # the gate refuses it
-        authority = trip.authority
+        authority = state.authority
         if authority is None or request.meta.get("dont_obey_robotstxt"):
-            return None
+            return room
         if NOFOLLOW_KEY in request.meta and is_marked(request):
             return None  # no rules are needed to refuse it
-        cached = self._cache.resident(authority, self._clock())
-        if cached is None:
-            has_to_wait = not (trip.is_late or authority.has_its_rules_at(trip.url))
-            return authority if has_to_wait else None
-        if waited and not self._enter_pace(request, trip.url, authority, cached):
-            return None  # the gate refuses it
-        if self._turns.hosts and not self._turns.reserve(request, trip):
-            return authority.host
+        cached = self._at_hand(authority, request)
+        if isinstance(cached, Miss):
+            if state.is_looked_up or authority.has_its_rules_at(state.url):
+                return room
+            return Block(State.RULES, authority)
+        try:
+            asked = Asked(request, state.url, authority, self._identity.of(request))
+        except ValueError:
+            return None
+        judgement = self._judgement(asked, cached, state)
+        if judgement.refusal is not None:
+            return None
+        if room is not None:
+            return room
+        if self._turns.hosts and not self._turns.reserve(request, state):
+            return Block(State.TURN, authority.host)
         return None
 
-    def is_fetching(self, authority: Authority) -> bool:
-        """Return whether the rules of an authority are being fetched."""
-        return self._cache.is_fetching(authority)
+    def begin(self, request: Request, state: RequestState) -> None:
+        """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
+        authority = state.authority
+        found = None if authority is None else self._at_hand(authority, request)
+        if authority is None or not isinstance(found, Miss):
+            return
+        state.is_looked_up = True
+        self._cache.begin(authority, request, found)
 
-    def _enter_pace(
-        self, request: Request, url: str, authority: Authority, cached: CachedRules
-    ) -> bool:
-        """Return whether a request is allowed; if so, keep the pace that its rules ask for."""
-        try:
-            asked = Asked(request, url, authority, self._identity.of(request))
-        except ValueError:
-            return False
+    def _at_hand(self, authority: Authority, request: Request) -> CachedRules | Miss:
+        """Return the rules that may be used now, however old; awaits nothing."""
+        resident = self._cache.resident(authority, self._clock())
+        return resident or self._cache.consult(authority, request)
+
+    def _judgement(self, asked: Asked, cached: CachedRules, state: RequestState) -> Judgement:
+        """Return the judgement on a request: the last one, if nothing has changed since.
+
+        If the request may pass, the pace that its rules ask for is kept from then on.
+        """
+        judged: Judged | None = state.judged
+        if judged is not None and judged.cached() is cached and judged.asked[1:] == asked[1:]:
+            if not self._judge.may_change(asked.authority):
+                return judged.judgement
         judgement = self._judge.judge(asked, cached)
-        if judgement.refusal is not None:
-            return False
-        self._keep_pace(asked, judgement)
-        return True
+        if judgement.refusal is None:
+            self._keep_pace(asked, judgement)
+        state.judged = Judged(asked, ref(cached), judgement)
+        return judgement
 
     @staticmethod
-    def _find_page(request: Request, trip: Trip) -> None:
+    def _find_page(request: Request, state: RequestState) -> None:
         """Note the page that a request is for, and the authority that governs it.
 
         Raises ``ValueError`` for a URL without a usable host.
         """
         url = page_of(request) if PAGE in request.meta else request.url
-        authority = trip.authority = authority_of(url)
-        trip.host = "" if authority is None else authority.host
-        trip.url = url
+        authority = state.authority = authority_of(url)
+        state.host = "" if authority is None else authority.host
+        state.url = url
 
     # --- what the middleware asks
 
     async def check(self, request: Request) -> Request | None:
-        """Let ``request`` pass; return it if it has to come back, because it lacks something.
+        """Let ``request`` pass; return it if it has to come back, because the crawl closes.
 
-        This awaits nothing if fresh rules are in memory, nor if the request came from the
-        scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
+        This awaits nothing if the rules are at hand. Raises ``RobotsForbidden`` or
+        ``RobotsUnreachable`` if the request may not pass.
         """
-        trip = self._withheld.take_over(request)
+        state = self._frontier.reached_gate(request)
         is_bypassed = request.meta.get("dont_obey_robotstxt")
         try:
             # A middleware in front of the gate may have named a page since the scheduler asked.
-            if trip.url != request.url or PAGE in request.meta:
-                self._find_page(request, trip)
+            if state.url != request.url or PAGE in request.meta:
+                self._find_page(request, state)
         except ValueError as error:
             if not is_bypassed:
                 raise self._account.unreachable(request, Cause.URL, str(error)) from None
         if is_bypassed:
             self._account.bypassed(request)
             return None
-        authority = trip.authority
+        authority = state.authority
         if NOFOLLOW_KEY in request.meta and is_marked(request):
-            self._stop_nofollow(request, trip.url, authority)
+            self._stop_nofollow(request, state.url, authority)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
-        try:
-            asked = Asked(request, trip.url, authority, self._identity.of(request))
-            return await self._check(asked, trip)
-        finally:
-            if trip.is_first:
-                trip.is_first = False
-                self._withheld.answered(request, authority)
+        asked = Asked(request, state.url, authority, self._identity.of(request))
+        return await self._check(asked, state)
 
-    async def _check(self, asked: Asked, trip: Trip) -> Request | None:
-        """Let a request pass that a robots.txt governs; return as :meth:`check` does."""
+    async def _check(self, asked: Asked, state: RequestState) -> Request | None:
+        """Let a request pass that a robots.txt governs; return or raise as :meth:`check` does."""
         request, url, authority, _ = asked
-        cached = self._cache.resident(authority, self._clock())
-        if cached is None:
+        cached = self._at_hand(authority, request)
+        if isinstance(cached, Miss):
             if authority.has_its_rules_at(url):
                 self._account.passed_without_rules(asked)
                 return None
-            found = await self._look_up(asked, trip)
-            if found is None:
-                return self._withheld.give_back(request)
-            cached = found
-        if trip.is_looked_up:
-            trip.is_looked_up = False
-        else:
+            cached = await self._wait_in_place(asked, cached)
+            if cached.interrupted:
+                return to_come_back(request)
+        elif not state.is_looked_up:
             self._stats.inc(names.HIT)
-        judgement = self._judge.judge(asked, cached)
+        judgement = self._judgement(asked, cached, state)
         self._admit(asked, cached, judgement)
-        trip.judged_until = cached.until
-        if trip.is_scheduled:
-            if self._turns.hosts and not self._turns.reserve(request, trip):
-                trip.is_looked_up = True
-                return self._withheld.give_back(request)
-        elif trip.comes_for_turn:
-            return None  # it was counted when it passed before
         self._account.passed(asked, cached, judgement)
         self._stats.inc(names.ALLOWED)
         return None
 
-    async def _look_up(self, asked: Asked, trip: Trip) -> CachedRules | None:
-        """Return rules that are not in memory; None if the request has to come back for them."""
-        request, _, authority, _ = asked
-        found = self._cache.consult(authority, request)
-        if not isinstance(found, Miss):
-            return found
-        if trip.is_late:
-            trip.is_late = False
-            raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, asked.url)
-        was_looked_up, trip.is_looked_up = trip.is_looked_up, True
-        # The scheduler withholds it meanwhile. But if it was returned before, they may be missing
-        # each time: a middleware in front of the gate may hold it up for longer than they live.
-        if trip.is_scheduled and not was_looked_up:
-            following = deferred_from_coro(self._follow(asked, trip, found))
-            following.addErrback(lambda _: None)  # it was cancelled, by a forced stop
-            return None
-        rules = await self._wait_in_place(asked, found)
-        return rules if self._withheld.is_open and not rules.interrupted else None
-
-    async def _follow(self, asked: Asked, trip: Trip, miss: Miss) -> None:
-        """Wait for the flight of a request that the scheduler withholds meanwhile.
-
-        The request is refused if it comes back and finds no rules again, because the flight was
-        lost, is too late, or has left nothing in memory.
-        """
-        request, _, authority, _ = asked
-        try:
-            await self._cache.fetch(authority, request, miss)
-            trip.is_late = self._cache.held(authority) is None
-        except Exception as error:  # noqa: BLE001  # the request has to come back in any case
-            trip.is_late = True
-            if not isinstance(error, (DeadlineError, CancelledError)):
-                self._stats.own_fault("The wait for rules", error)
-        self._withheld.landed(authority)
+    async def _rules(self, asked: Asked) -> CachedRules:
+        """Return the rules for what waits where it is if they are not at hand."""
+        found = self._at_hand(asked.authority, asked.request)
+        if isinstance(found, Miss):
+            return await self._wait_in_place(asked, found)
+        self._stats.inc(names.HIT)
+        return found
 
     async def _wait_in_place(self, asked: Asked, miss: Miss) -> CachedRules:
         """Return the rules for a request that waits where it is.
-
-        That is a direct download, a response, or a request that has waited for its turn.
 
         A stop waits for requests that did not come from the scheduler. For others, the rules that
         are returned may be ``interrupted``, if the request can be made in the next run.
         """
         request, url, authority, _ = asked
-        trip = self._withheld.trips.get(request)
-        is_scheduled = trip is not None and trip.is_scheduled
+        state = self._frontier.states.get(request)
+        is_scheduled = state is not None and state.is_scheduled
         if not is_scheduled:
             self._in_place.add(request)
         try:
             with self._places.lent():
                 found = await self._cache.fetch(authority, request, miss)
-        except DeadlineError:
-            self._withheld.landed(authority)
-            raise self._account.unreachable(request, Cause.TIMEOUT, _LATE, authority, url) from None
         finally:
             self._in_place.discard(request)
-        if found.interrupted and not (is_scheduled and self._withheld.keeps):
+        if found.interrupted and not (is_scheduled and self._frontier.keeps):
             raise self._account.unreachable(request, Cause.CLOSING, "", authority, url)
         return found
 
@@ -266,11 +273,9 @@ class Gate:
         asked = Asked(request, url, authority, self._identity.of(request))
         requested = page_of(request)
         self._stats.led_elsewhere(request.method, requested, url)
-        found = self._known(asked)
-        if isinstance(found, Miss):
-            found = await self._wait_in_place(asked, found)
+        found = await self._rules(asked)
         if found.interrupted:
-            return self._withheld.give_back(request)
+            return to_come_back(request)
         judgement = self._judge.judge_final_url(asked, found)
         self._admit(asked, found, judgement)
         self._account.passed(asked, found, judgement, requested)
@@ -284,57 +289,44 @@ class Gate:
         go meanwhile, as the rules may be those of another port. Returns or raises as
         :meth:`check_final_url` does.
         """
-        turns, trip = self._turns, self._withheld.trips[request]
-        authority = trip.authority
-        if authority is None or authority.has_its_rules_at(trip.url):
+        turns, state = self._turns, self._frontier.states[request]
+        authority = state.authority
+        if authority is None or authority.has_its_rules_at(state.url):
             return None
-        asked = Asked(request, trip.url, authority, self._identity.of(request))
+        asked = Asked(request, state.url, authority, self._identity.of(request))
         has_turn = True
         while True:
-            found = self._known(asked)
-            if isinstance(found, Miss):
-                # Only once, as rules that live for less than it takes until its next turn would be
-                # missing for ever.
-                if not trip.gave_way:
-                    trip.gave_way, has_turn = True, False
-                    turns.not_sent(request)
-                found = await self._wait_in_place(asked, found)
+            # Only once, as rules that live for less than it takes until its next turn would be
+            # missing for ever.
+            if not state.gave_way and isinstance(self._at_hand(authority, request), Miss):
+                state.gave_way, has_turn = True, False
+                turns.left(request, was_sent=False)
+            found = await self._rules(asked)
             if found.interrupted:
-                return self._withheld.give_back(request)
-            before = turns.interval_for(request)
-            judgement = self._judge.judge(asked, found)
-            self._admit(asked, found, judgement)
-            if found.until != trip.judged_until:
-                trip.judged_until = found.until
+                return to_come_back(request)
+            before, judged = turns.interval_for(request), state.judged
+            judgement = self._judgement(asked, found, state)
+            if state.judged is not judged:
+                self._admit(asked, found, judgement)
                 self._account.passed(asked, found, judgement)
             if has_turn and turns.interval_for(request) <= before:
                 return None
-            turns.not_sent(request)
+            turns.left(request, was_sent=False)
             waits = turns.arrive(request)
             again = None if waits is None else await waits
             if waits is None or again is not None:
                 return again
             has_turn = True
 
-    def _known(self, asked: Asked) -> CachedRules | Miss:
-        """Return the rules for what waits where it is if they are not known."""
-        request, _, authority, _ = asked
-        resident = self._cache.resident(authority, self._clock())
-        found = resident or self._cache.consult(authority, request)
-        if not isinstance(found, Miss):
-            self._stats.inc(names.HIT)
-        return found
-
     def is_in_place(self, request: object) -> bool:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""
         return request in self._in_place
 
     def _admit(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
-        """Raise why a request may not pass; otherwise keep the pace that its rules ask for."""
+        """Raise why a request may not pass."""
         if judgement.refusal is not None:
             self._account.refused(asked, cached, judgement, judgement.refusal)
             raise judgement.refusal
-        self._keep_pace(asked, judgement)
 
     def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
         if judgement.pace is not None:

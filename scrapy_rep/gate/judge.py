@@ -137,6 +137,10 @@ class Judge:
         pace = self._pace(asked, cached, None).pace
         return pace is None or self._paces.refusal(pace) is None
 
+    def may_change(self, authority: Authority) -> bool:
+        """Return whether a judgement may change while the rules hold: an override may expire."""
+        return self._overrides is not None and authority in self._overrides
+
     def _verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
         """Return the verdict, and the override that changed it, if one did."""
         overrides = self._overrides_for(asked)

@@ -20,13 +20,12 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
-from scrapy_rep.awaiting import DeadlineError, with_timeout
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 
@@ -52,7 +51,7 @@ class SingleFlight:
     """One refresh under way, which brings one result to all requests that wait for it.
 
     ``started`` is a time of the monotonic clock. ``waiters`` maps a Deferred for each request that
-    waits to that request. ``result`` is ``None`` until there is one.
+    waits in place to that request. ``result`` is ``None`` until there is one.
     """
 
     def __init__(self) -> None:
@@ -61,18 +60,14 @@ class SingleFlight:
         self.result: CachedRules | None = None
         self.task: Deferred[None] | None = None
 
-    async def wait(self, seconds: float, request: Any) -> CachedRules:
-        """Return the result for a request that waits.
-
-        Raises ``DeadlineError`` after ``seconds``, so that a flight that is lost by some fault does
-        not hold up a request for ever.
-        """
+    async def wait(self, request: Any) -> CachedRules:
+        """Return the result for a request that waits in place."""
         if self.result is not None:  # without asyncio a flight may end before it is joined
             return self.result
         waiter: Deferred[CachedRules] = Deferred()
         self.waiters[waiter] = request
         try:
-            return await with_timeout(seconds, waiter)
+            return await maybe_deferred_to_future(waiter)
         finally:
             self.waiters.pop(waiter, None)
 
@@ -151,26 +146,21 @@ class RobotsCache:
             self._keep(authority, cached)
         return cached
 
-    async def fetch(self, authority: Authority, request: Any, miss: Miss) -> CachedRules:
-        """Return what a refresh brings, after :meth:`consult` returned ``miss``.
+    def begin(self, authority: Authority, request: Any, miss: Miss) -> None:
+        """Begin a refresh, or join the one under way, after :meth:`consult` returned ``miss``.
 
-        Raises ``DeadlineError`` if no answer comes in the time that all attempts may take.
+        ``landed(authority)`` tells when it has ended.
         """
         self._stats.inc(names.MISS)
-        flight = self._flight(authority, request, miss)
-        try:
-            # Flights begin one after another; each may have to wait for those before it.
-            return await flight.wait(self._refresher.longest + 0.1 * len(self._flights), request)
-        except DeadlineError:
-            if self._flights.get(authority) is flight:
-                del self._flights[authority]
-            raise
+        self._flight(authority, request, miss)
+
+    async def fetch(self, authority: Authority, request: Any, miss: Miss) -> CachedRules:
+        """Return what a refresh brings, after :meth:`consult` returned ``miss``."""
+        self._stats.inc(names.MISS)
+        return await self._flight(authority, request, miss).wait(request)
 
     async def lookup(self, authority: Authority, request: Any) -> CachedRules:
-        """Return the rules of ``authority``, after a refresh if policy asks for one.
-
-        Raises ``DeadlineError``, as :meth:`fetch` does.
-        """
+        """Return the rules of ``authority``, after a refresh if policy asks for one."""
         found = self.consult(authority, request)
         return await self.fetch(authority, request, found) if isinstance(found, Miss) else found
 
@@ -212,6 +202,24 @@ class RobotsCache:
                 flight.resolve(self._failure(authority, Cause.CLOSING))
                 if flight.task is not None:
                     flight.task.cancel()
+
+    def end_lost(self) -> None:
+        """End the refreshes that have taken longer than any should: a fault has lost them.
+
+        The authority is unreachable then, and what waits for it goes on.
+        """
+        # Flights begin one after another; each may have to wait for those before it.
+        began = monotonic() - self._refresher.longest - 0.1 * len(self._flights)
+        for authority, flight in list(self._flights.items()):
+            if flight.started > began:
+                break  # those behind it began later
+            del self._flights[authority]
+            lost = self._failure(authority, Cause.TIMEOUT)
+            self._keep(authority, lost)
+            flight.resolve(lost)
+            if flight.task is not None:
+                flight.task.cancel()
+            self._landed(authority)
 
     def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)

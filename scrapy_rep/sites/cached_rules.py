@@ -40,6 +40,7 @@ class CachedRules:
     """
 
     __slots__ = (
+        "__weakref__",
         "_fixed_size",
         "agent",
         "answer",

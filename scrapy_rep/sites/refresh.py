@@ -92,6 +92,8 @@ class Refresher:
         self.clock = clock
         self._fetch = fetch
         self._delays = delays
+        self.pauses = 0
+        """How many refreshes pause between two attempts."""
         self._longest_round = (1 + len(delays)) * timeout + sum(delays)
         term = LEASE_TERM if self.store.has_store else 0.0
         self.longest = 2.0 * self._longest_round + term + 1.0
@@ -147,7 +149,11 @@ class Refresher:
                     self.store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)
                 return learnt
-            await sleep(delay)
+            self.pauses += 1
+            try:
+                await sleep(delay)
+            finally:
+                self.pauses -= 1
             attempt += 1
             requests = [other for other in waiting() if other is not None] or [request]
             request = requests[attempt % len(requests)]

@@ -17,7 +17,7 @@ from scrapy import Request, Spider
 
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.waiting.hosts import PacedHost
+from scrapy_rep.frontier.hosts import PacedHost
 from tests.benchmarks.running import ADDON, crawled
 
 COUNTS = tuple(map(int, sys.argv[1:])) or (0, 100, 1_000)

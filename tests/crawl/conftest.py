@@ -47,7 +47,7 @@ def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def constants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Other values of the constants of a module: `constants("waiting.shared_pace", LEASE=1.0)`."""
+    """Other values of the constants of a module: `constants("frontier.shared_pace", LEASE=1.0)`."""
 
     def change(module: str, **values: object) -> None:
         for name, value in values.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
 from time import perf_counter, process_time
 from typing import Any
@@ -17,6 +17,7 @@ from scrapy.signals import request_reached_downloader
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
+from tests.crawl.plugin import by_hand
 from tests.site import Authority
 
 
@@ -29,6 +30,18 @@ def gaps(*authorities: Authority) -> list[float]:
     """Seconds between the pages asked for, one after another, of all these authorities."""
     times = sorted(hit.received for authority in authorities for hit in authority.page_hits)
     return [later - earlier for earlier, later in pairwise(times)]
+
+
+def keeps(shop: Authority, interval: float, by: Callable[..., Any]) -> bool:
+    """Whether pages were asked for at an interval.
+
+    Without the last step they are spaced where the gate is, so one may arrive late, and the next
+    one sooner after that.
+    """
+    found = gaps(shop)
+    if by is by_hand:
+        return sum(found) >= (len(found) - 1) * interval
+    return min(found, default=interval) >= interval
 
 
 def taken(authorities: Iterable[Authority]) -> float:

@@ -290,7 +290,7 @@ async def test_a_fault_before_the_last_step_is_recorded_once(
     def fail(self: Any, request: Any) -> Any:
         raise ArithmeticError("injected")
 
-    monkeypatch.setattr("scrapy_rep.waiting.turns.Turns.arrive", fail)
+    monkeypatch.setattr("scrapy_rep.frontier.turns.Turns.arrive", fail)
     shop, failed = site.authority(RULES), ["The check of a request failed", "RepLastStep"]
     result = await record(log, [shop.url("/a")], by=by_hand, expected=failed)
     assert result.unreachable == [shop.url("/a")]

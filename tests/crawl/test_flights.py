@@ -368,4 +368,5 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
     assert len(result.downloaded) == 16
     assert result.stats["robotstxt/waiting/max"] > 8
     assert {len(shop.robots_hits) for shop in shops} == {1}
-    assert max(alive) - before < 8
+    # The fetches of all sites end at about the same time; then nothing keeps their rules.
+    assert max(alive[8:]) - before < 4

@@ -256,8 +256,8 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
     job = {"REP_STORE": "memory:", "JOBDIR": str(tmp_path)}
     first = await visit(urls, whole=False, CLOSESPIDER_TIMEOUT=1.5, **job)
     assert len(first.downloaded) == len(first.endings) == 1
-    # The first request of a site is returned and withheld, and five are given back at the end.
-    assert first.stats["scheduler/enqueued"] == 6 + 5
+    # What waits never leaves its queue.
+    assert first.stats["scheduler/enqueued"] == 6
     shop.robots = SLOW
     second = await visit(urls, whole=False, **job)
     assert sorted([*first.downloaded, *second.downloaded]) == urls
@@ -266,7 +266,7 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
 
 async def test_what_is_remembered_is_bounded(site: Site, constants: Any) -> None:
     """Where a crawl meets more authorities than are remembered, each is held all the same."""
-    constants("waiting.turns", _MOST_HOSTS=2)
+    constants("frontier.turns", _MOST_HOSTS=2)
     shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
     result = await visit(urls, REP_MAX_CRAWL_DELAY=0.2)
@@ -276,7 +276,7 @@ async def test_what_is_remembered_is_bounded(site: Site, constants: Any) -> None
 
 async def test_a_host_that_was_forgotten_keeps_its_interval(site: Site, constants: Any) -> None:
     """Another host takes its place; when it was last requested is remembered all the same."""
-    constants("waiting.turns", _MOST_HOSTS=1)
+    constants("frontier.turns", _MOST_HOSTS=1)
     one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
     plans = [one.url("/0"), other.url("/0"), one.url("/1")]
     result = await visit(plans, OneByOneSpider)
@@ -292,8 +292,8 @@ async def test_a_fault_at_the_grant_of_a_turn_ends_the_request(
     def fail(*args: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("scrapy_rep.stats.RepStats.waited_for_pace", fail)
+    monkeypatch.setattr("scrapy_rep.frontier.turns.Turns._grant", fail)
     shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
     urls = [shop.url(f"/{number}") for number in range(4)]
     result = await visit(urls, by=by_hand, expected=["out of order"])
-    assert (len(result.downloaded), len(result.unreachable)) == (1, 3)
+    assert (len(result.downloaded), len(result.unreachable)) == (0, 4)

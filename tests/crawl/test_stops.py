@@ -222,7 +222,7 @@ async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path
     how = {"parked": 1, "close_after": 0.1, "whole": False, "JOBDIR": str(tmp_path)}
     result = await visit([site.authority(Hang()).url("/a")], GivenBackSpider, **how)
     assert result.endings == []
-    assert result.stats["scheduler/enqueued/memory"] == 2
+    assert result.stats["scheduler/enqueued/memory"] == 1
 
 
 # --- while requests wait for their turn

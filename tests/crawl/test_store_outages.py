@@ -20,9 +20,9 @@ import redis
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
+from scrapy_rep.frontier.shared_pace import SPREAD
 from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.redis import RedisStore
-from scrapy_rep.waiting.shared_pace import SPREAD
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.sharing import CustomStore
@@ -103,7 +103,7 @@ async def test_an_outage_is_one_line_and_its_end_another(
     site: Site, server: RedisServer, tmp_path: Path, constants: Any, make: Any, ends: bool
 ) -> None:
     """From the start of the crawl: by one request, by many, and by those that have a pace."""
-    constants("waiting.shared_pace", LEASE=1.0, RETRY=0.3)
+    constants("frontier.shared_pace", LEASE=1.0, RETRY=0.3)
     constants("sites.outage", FIRST_PAUSE=0.01, LONGEST_PAUSE=0.05)
     uri, mend = make(server, tmp_path)
     shop, others = paced(site, 0.2), site.authorities(24)
@@ -186,7 +186,7 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
     site: Site, server: RedisServer, constants: Any
 ) -> None:
     """It refuses turns at once; after a lease each worker keeps the pace by itself."""
-    constants("waiting.shared_pace", LEASE=1.0, RETRY=0.2)
+    constants("frontier.shared_pace", LEASE=1.0, RETRY=0.2)
     full: list[float] = []
 
     def page(_: Hit) -> Reply:
@@ -325,7 +325,7 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
 ) -> None:
     """The answers for other hosts do not count, and those are not held up either."""
     lease, interval = 2.0, 0.1
-    constants("waiting.shared_pace", LEASE=lease, RETRY=0.1)
+    constants("frontier.shared_pace", LEASE=lease, RETRY=0.1)
     dead, well = paced(site, interval), paced(site, interval)
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
@@ -368,7 +368,7 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     They may have made some to a host that this one has met only since.
     """
     interval = 0.5
-    constants("waiting.shared_pace", LEASE=0.4, RETRY=0.1, SETTLED=0.1)
+    constants("frontier.shared_pace", LEASE=0.4, RETRY=0.1, SETTLED=0.1)
     shops = [paced(site, interval), paced(site, interval, Reply(200, delay=0.15))]
     robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
     late = site.authority(Reply(200, robots, delay=0.5))

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 import scrapy
-from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.waiting.ready import ReadyQueue
+from scrapy_rep.frontier.frontier import Frontier
+from scrapy_rep.frontier.limits import SlotLoads
+from scrapy_rep.frontier.sites import Sites
 from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
 from tests.crawl.pacing import gaps, taken
-from tests.crawl.plugin import LATE, RULES, by_hand_with_last_step, obey
+from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.sharing import shared_store_of
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
@@ -62,25 +62,6 @@ async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     hits = sorted((hit.received, hit.path) for shop in shops for hit in shop.page_hits)
     order = [int(path.split("/")[1]) for _, path in hits][8:]
     assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10
-
-
-async def test_requests_that_waited_go_before_those_that_come_after_the_rules(site: Site) -> None:
-    """Only the first one of the site missed its rules; the later ones did not wait at all."""
-    shop = site.authority(LATE, Reply(200, "page", delay=0.01))
-    plans = [shop.url(f"/{n}") for n in range(60)]
-
-    class LatecomersSpider(RequestsSpider):
-        def found(self, response: Response) -> Any:
-            late = range(0 if self.endings[1:] else 80)
-            return [self.request(response.urljoin(f"/late/{number}")) for number in late]
-
-    result = await visit(plans, LatecomersSpider)
-    assert len(result.downloaded) == 140
-    assert result.stats["robotstxt/cache/miss"] == 1
-    # Each counts once, also the first one, which came back. Some may be too late to wait.
-    assert 1 < result.stats["robotstxt/waiting"] <= 60
-    early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
-    assert early[-1] < 60 + 20
 
 
 @pytest.mark.skipif(
@@ -145,102 +126,47 @@ async def test_the_first_page_of_a_site_whose_rules_are_stored_holds_up_no_other
     assert all(hit.received < slow.sent for hit in shop.page_hits)
 
 
+FAULTS = {
+    "pushed": (Sites, "pushed"),
+    "chosen": (Sites, "_chosen"),
+    "head": (Sites, "_head"),
+    "parked": (Sites, "_park"),
+    "arrived": (Sites, "arrived"),
+    "asked": (Frontier, "blocked_by"),
+    "free": (Frontier, "is_free"),
+    "sent": (SlotLoads, "sent"),
+    "left": (SlotLoads, "left"),
+}
+
+
+@pytest.mark.parametrize("how", ["queues", "front"])
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "each time"])
-@pytest.mark.parametrize("where", ["push", "first", "remove_first"])
-async def test_a_fault_of_what_withholds_loses_no_request(
-    site: Site, monkeypatch: pytest.MonkeyPatch, where: str, lasting: bool
+@pytest.mark.parametrize(("cls", "name"), FAULTS.values(), ids=FAULTS)
+async def test_a_fault_of_the_frontier_loses_no_request(
+    site: Site, monkeypatch: pytest.MonkeyPatch, cls: type, name: str, lasting: bool, how: str
 ) -> None:
     """One line says so; from then on requests wait in the downloader, and nothing is permitted."""
-    faults = iter([True])
-    original = getattr(ReadyQueue, where)
+    faults = iter([False, False, True])
+    original = getattr(cls, name)
 
     def fail(self: Any, *args: Any) -> Any:
-        if lasting or next(faults, False):
+        if next(faults, lasting):
             raise ArithmeticError("injected")
         return original(self, *args)
 
-    monkeypatch.setattr(ReadyQueue, where, fail)
+    monkeypatch.setattr(cls, name, fail)
     shops = site.authorities(3, LATE)
-    urls = [shop.url(path) for shop in shops for path in ("/a", "/private", "/b")]
-    failed = "The withholding of requests failed"
-    result = await visit(urls, CONCURRENT_REQUESTS=2, expected=[failed])
+    urls = [shop.url(path) for shop in shops for path in ("/a", "/private", "/b", "/c")]
+    failed = "The frontier failed"
+    settings = BY_PRIORITY if how == "front" else {}
+    result = await visit(urls, CONCURRENT_REQUESTS=2, expected=[failed], **settings)
     assert len(result.lines(failed, "ERROR")) == 1
     assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
     assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
     assert result.gate.cache_info()["waiting"] == 0
 
 
-async def test_what_a_fault_left_over_is_put_back_at_a_stop(site: Site) -> None:
-    """The base gets what was withheld even if the engine has not asked since the fault."""
-    put: list[Request] = []
-
-    class StoppedSpider(QueuedSpider):
-        def found(self, response: Response) -> Iterable[Any]:
-            if put:
-                return ()
-            middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-            middleware.withheld._give_up(ArithmeticError("injected"))
-            middleware.withheld.put_back(lambda request: not put.append(request))
-            return put  # so that each has an end
-
-    late, other = site.authority(Reply(200, RULES, delay=0.5)), site.authority(RULES)
-    urls = [late.url(f"/{number}") for number in range(9)]
-    failed = ["The withholding of requests failed"]
-    result = await visit([*urls, other.url("/first")], StoppedSpider, expected=failed)
-    assert sorted(request.url for request in put) == urls
-    assert sorted(result.downloaded) == sorted([*urls, other.url("/first")])
-
-
-async def test_urgent_requests_are_not_all_withheld_at_once(site: Site, constants: Any) -> None:
-    """Beside ready requests, too, the base is not asked while the most are withheld."""
-    constants("waiting.withheld", MOST=20)
-    shop = site.authority(Reply(200, RULES, delay=0.2))
-    silent = site.authority(Hang())
-    plans = [shop.url(f"/{n}") for n in range(6)]
-    settings = {"CONCURRENT_REQUESTS": 1, "REP_TIMEOUT": 1, **BY_PRIORITY}
-    urgent = [{"url": silent.url(f"/{number}"), "priority": 5} for number in range(100)]
-    result = await visit(plans, onward={"/0": urgent}, **settings)
-    assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
-    # One more is under way when the most are withheld: it comes back for its rules.
-    assert result.stats["robotstxt/waiting/max"] <= 20 + 1
-
-
 # --- sites that are silent, and others
-
-
-async def test_more_than_may_be_withheld_wait_without_being_lost(
-    site: Site, constants: Any
-) -> None:
-    """Past the limit, the others stay in the queue that they are in; all of them end.
-
-    Those that the downloader already has come back, and are withheld as well.
-    """
-    constants("waiting.withheld", MOST=10)
-    silent = site.authorities(2, Hang())
-    good = site.authorities(10, Reply(200, RULES, delay=0.1), Reply(200, "page", delay=0.1))
-    waits = [silent[n % 2].url(f"/{n}") for n in range(60)]
-    result = await visit([*waits, *pages(good)], REP_TIMEOUT=3)
-    assert (result.unreachable, result.downloaded) == (waits, pages(good))
-    assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
-
-
-OURS = "scrapy_rep.RepScheduler"
-SCHEDULERS = {"add-on": {}, "named": {"SCHEDULER": OURS}}
-SCHEDULERS["by hand"] = {"by": by_hand_with_last_step, "SCHEDULER": OURS}
-
-
-@pytest.mark.parametrize("how", SCHEDULERS.values(), ids=SCHEDULERS)
-async def test_of_a_slot_a_hundred_requests_are_withheld_at_most(site: Site, how: Any) -> None:
-    """Scrapy's queue passes over the slot then, also while those that have waited go.
-
-    Otherwise a thousand requests to one paced host would hold up all other hosts.
-    """
-    shop = site.authority(LATE)
-    plans = [shop.url(f"/{n}") for n in range(200)]
-    result = await visit(plans, QueuedSpider, **how)
-    assert len(result.downloaded) == 200
-    # Beside these, the first one has come back.
-    assert result.stats["robotstxt/waiting/max"] <= 100 + 1
 
 
 async def test_the_delay_between_pages_is_kept(site: Site) -> None:

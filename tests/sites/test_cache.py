@@ -9,7 +9,6 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.awaiting import DeadlineError
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
 from tests.processes import fresh_python
@@ -48,18 +47,21 @@ async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
 
 
 async def test_a_fetch_that_is_lost_holds_up_no_request() -> None:
-    """Each request waits for its own time, and then gives up; the next one fetches anew."""
+    """What waits for it is refused when it has taken longer than any should; nothing else is."""
     lost: Deferred[Any] = Deferred()
-    bench = Bench(lost, RULES)
-    bench.cache._refresher.longest = 0.02
-    with pytest.raises(DeadlineError):
-        await ask(bench)
-    assert bench.cache.flights == 0
-    known = await ask(bench)
-    assert (known.decision, bench.fetches) == (Decision.FOLLOW, 2)
+    bench = Bench(lost, Deferred(), RULES)
+    asking, later = ask(bench), ask(bench, 1)
+    await settle()
+    bench.cache._flights[HERE].started -= 3_600.0
+    bench.cache.end_lost()
+    known = await asking
+    assert (known.decision, known.cause) == (Decision.DISALLOW_ALL, "timeout")
+    assert (bench.cache.flights, later.called) == (1, False)
     lost.callback(RULES)
     await settle()
-    assert bench.cache.flights == 0
+    assert await ask(bench) is known
+    bench.cache.interrupt()
+    await later
 
 
 # --- cancelled requests

@@ -1,7 +1,7 @@
 """One pace for all workers that share a store.
 
 A turn is the right to make one request to a host, which the store grants to one worker at a time,
-an interval after the last one has ended. :class:`~scrapy_rep.waiting.turns.Turns` asks here
+an interval after the last one has ended. :class:`~scrapy_rep.frontier.turns.Turns` asks here
 before it lets a request to a paced host go. A turn goes through these states:
 
 - *asked for*: a request lacks nothing but the turn. If the store refuses it, the store says how
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
+    from scrapy_rep.frontier.hosts import PacedHost
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting.hosts import PacedHost
 
 LEASE = 10.0
 """Seconds for which a turn is taken or renewed. A dead worker holds up the others that long."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -10,10 +11,7 @@ from scrapy_rep.access.authority import Authority
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
-
-    from scrapy_rep.waiting.ready import Item
 
 Asker = tuple[Authority, tuple[str, ...]]
 """What asks for a pace: an authority, for the crawler of some product tokens."""
@@ -34,23 +32,22 @@ class PacedHost:
     """One host that asks for a pace. All times are by the monotonic clock."""
 
     name: str
-    least: float
+    own_delay: float
     """The operator's own delay."""
+    is_wanted: Callable[[], bool] = bool
+    """Whether a site is parked for its turn."""
     busy: set[Request] = field(default_factory=set)
     """Its requests, from the grant of their turn to the end of their download."""
-    coming: Request | None = None
-    """The request that has the next turn: it is ready, or handed out and has yet to arrive."""
+    reserved_for: Request | None = None
+    """The request that has the next turn: it is handed out, and has yet to reach the last step."""
     arrived: list[Arrived] = field(default_factory=list)
     """The requests that wait at the last step."""
-    withheld: list[Item] = field(default_factory=list)
-    """The requests that wait in the scheduler."""
-    held_up_at: float | None = None
-    """When a request began to wait since the last turn."""
-    timer: CallLaterResult | None = None
+    planned: float | None = None
+    """When it is looked at again."""
     ended: float = NEVER
     """When its last request ended."""
-    claim_until: float = NEVER
-    """Until when :attr:`coming` has the turn, once it is handed out, or returned."""
+    reserved_until: float = NEVER
+    """Until when :attr:`reserved_for` has the turn."""
     not_before: float = NEVER
     """No turn is to be had before this, if other workers keep its pace, too."""
     failing_since: float | None = None
@@ -86,19 +83,19 @@ class PacedHost:
     @property
     def in_use(self) -> bool:
         """Whether a request of the host is under way, is about to be, or waits in place."""
-        return bool(self.busy or self.arrived or self.coming is not None)
+        return bool(self.busy or self.arrived or self.reserved_for is not None)
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether a request waits for its turn, in place or in the scheduler."""
-        return bool(self.withheld or self.arrived or self.coming is not None)
+        """Whether a request waits for its turn, in place or in its queue."""
+        return bool(self.arrived or self.reserved_for is not None or self.is_wanted())
 
     @property
     def interval(self) -> float:
         """The least interval between two requests: the politest one; 0 if none is asked for."""
         if not self._askers:
             return 0.0
-        return max(self.least, *(interval for interval, _ in self._askers.values()))
+        return max(self.own_delay, *(interval for interval, _ in self._askers.values()))
 
     @property
     def due(self) -> float:

@@ -37,6 +37,12 @@ class Places:
         """The robots.txt requests that the downloader has."""
         self.waiting = 0
         """How many requests wait in place."""
+        self.lends = False
+        """Whether a request that waits in place is lent a place: the frontier is used.
+
+        By hand without the scheduler each one counts towards CONCURRENT_REQUESTS, as with Scrapy's
+        own middleware.
+        """
         self._ended: set[Request] = set()
 
     @contextmanager
@@ -73,7 +79,7 @@ class Places:
         self.waiting += 1
         self._stats.inc(names.WAITING)
         self._stats.max(names.WAITING_MAX, self.waiting)
-        is_lent = self.waiting <= MOST_LENT and not keeps_its_own
+        is_lent = self.lends and self.waiting <= MOST_LENT and not keeps_its_own
 
         def take_back(result: bool) -> bool:
             nonlocal is_lent

@@ -13,13 +13,8 @@ from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.sites.outage import Outage
-from scrapy_rep.sites.store_adapter import StoreTurns
-from scrapy_rep.stats import RepStats
-from scrapy_rep.stores import Store, StoreError, Turn
-from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.waiting.hosts import PacedHost
-from scrapy_rep.waiting.shared_pace import (
+from scrapy_rep.frontier.hosts import PacedHost
+from scrapy_rep.frontier.shared_pace import (
     LATEST,
     MOST_SPREAD,
     SETTLED,
@@ -28,6 +23,11 @@ from scrapy_rep.waiting.shared_pace import (
     UNUSED,
     SharedPace,
 )
+from scrapy_rep.sites.outage import Outage
+from scrapy_rep.sites.store_adapter import StoreTurns
+from scrapy_rep.stats import RepStats
+from scrapy_rep.stores import Store, StoreError, Turn
+from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn
 from tests.crawl.sharing import CustomStore
 from tests.scripted import Counts
@@ -52,7 +52,7 @@ class Worker:
         """The host, which asks for an interval from now on; a request waits for its turn."""
         host = PacedHost(NAME, 0.0)
         host.ask(ASKER, INTERVAL)
-        host.coming = Request(f"http://{NAME}/waits")
+        host.reserved_for = Request(f"http://{NAME}/waits")
         return host
 
     def has_turn(self) -> bool:
@@ -97,7 +97,7 @@ async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     await worker.take()
     worker.pace.settle(monotonic())
     assert taken(other, 1.0, INTERVAL, NAME).token is None
-    worker.host.coming = None
+    worker.host.reserved_for = None
     worker.pace.settle(monotonic())
     eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
 
@@ -211,7 +211,7 @@ async def test_after_a_lost_answer_the_same_turn_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It may have been granted. The next turn has another token."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
     store = ScriptedStore(lambda token: Turn(token) if len(store.asked) > 2 else down(token))
     worker = Worker(store)
     await worker.take()
@@ -228,8 +228,8 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that asked just before makes one more request without it; intervals may be shorter."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.4)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.LEASE", 0.4)
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
     store = ScriptedStore(down)
     worker = Worker(store)
     await worker.take()

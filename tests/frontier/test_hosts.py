@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.waiting.hosts import PacedHost
+from scrapy_rep.frontier.hosts import PacedHost
 from tests.scripted import Clock
 
 DAY = 86_400.0
@@ -27,17 +27,17 @@ def host_with(least: float = 0.0) -> PacedHost:
 def test_a_pace_lasts_for_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 9309 2.4: then it is forgotten, unless a request waits because of it."""
     clock = Clock()
-    monkeypatch.setattr("scrapy_rep.waiting.hosts.monotonic", clock)
+    monkeypatch.setattr("scrapy_rep.frontier.hosts.monotonic", clock)
     host = host_with()
     host.ask(asker(1), 9.0)
     clock.now += DAY - 1
     host.ask(asker(2), 5.0)
     assert host.interval == 9
     clock.now += 1
-    host.coming = Request("http://a.example/")
+    host.reserved_for = Request("http://a.example/")
     host.ask(asker(2), 5.0)
     assert host.interval == 9
-    host.coming = None
+    host.reserved_for = None
     host.ask(asker(2), 5.0)
     assert host.interval == 5
 

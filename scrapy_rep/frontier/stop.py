@@ -1,4 +1,4 @@
-"""A stop does not wait for robots.txt files, and what is withheld goes back to the base.
+"""A stop does not wait for robots.txt files, and what is parked goes back to its queue.
 
 No signal says that a stop begins, so the engine is looked at while anything is under way that a
 stop should end. Direct downloads go on waiting for their rules and their turn, and the stop waits
@@ -16,7 +16,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.waiting.trips import to_come_back
+from scrapy_rep.frontier.request_state import to_come_back
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -39,7 +39,7 @@ class StopWatch:
 
     ``stop(started_before)`` ends what began before a time of the monotonic clock; ``is_busy()``
     says whether there is anything to end. ``look()`` is called each time, because a cancelled
-    download sends no signal.
+    download sends no signal, and because a fetch that something has lost has to end.
     """
 
     def __init__(
@@ -75,26 +75,26 @@ class StopWatch:
             self.watch()
 
 
-def put_back(
+def give_back(
     requests: Iterable[Request],
     enqueue: Callable[[Request], bool],
     crawler: Crawler,
     stats: RepStats,
 ) -> None:
-    """Put requests back into a scheduler that is about to close, in the order they came out in.
+    """Give requests back to a scheduler that is about to close, in the order they came out in.
 
     A queue that gives out the last one first gets them in reverse, so that their order is restored.
     Start requests may have a queue of their own.
     """
     settings = crawler.settings
     where = "DISK" if settings["JOBDIR"] else "MEMORY"
-    queue = settings[f"SCHEDULER_{where}_QUEUE"]
-    start_queue = settings[f"SCHEDULER_START_{where}_QUEUE"] or queue
+    queue = load_object(settings[f"SCHEDULER_{where}_QUEUE"])
+    start_queue = load_object(settings[f"SCHEDULER_START_{where}_QUEUE"] or queue)
     in_order: list[Request] = []
     in_reverse: list[Request] = []
     for request in requests:
         its_queue = start_queue if request.meta.get("is_start_request") else queue
-        (in_reverse if _is_last_first(its_queue) else in_order).append(request)
+        (in_reverse if is_last_first(its_queue) else in_order).append(request)
     for request in (*in_order, *reversed(in_reverse)):
         if not _is_kept(request, enqueue, stats):
             logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
@@ -103,13 +103,17 @@ def put_back(
             )
 
 
+def is_last_first(queue: type[Any]) -> bool:
+    """Return whether a queue gives out the request first that it got last.
+
+    The classes of Scrapy's own queues are made by functions, and only a base has a telling name.
+    """
+    return any("lifo" in base.__name__.lower() for base in queue.__mro__)
+
+
 def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepStats) -> bool:
     try:
         return enqueue(to_come_back(request))
     except Exception as error:  # noqa: BLE001  # a custom scheduler may raise anything
         stats.own_fault("Giving a request back to the scheduler", error, "the request is lost")
         return False
-
-
-def _is_last_first(queue: Any) -> bool:
-    return "Lifo" in getattr(load_object(queue), "__name__", "")

@@ -1,0 +1,473 @@
+"""The frontier of one crawl: it connects the sites to the gate, the turns and Scrapy.
+
+``next_request()`` of a scheduler is documented to return None while no request is ready. So what
+waits for rules or for its turn stays in the queue of its site, and limits, priorities, stops and
+job directories are Scrapy's own. :mod:`scrapy_rep.frontier.states` says what sites wait for,
+:mod:`scrapy_rep.frontier.sites` which one goes next. The scheduler begins the fetch of a robots.txt
+on behalf of the first request of a site, and hands that out when the rules are there. A request
+that was not handed out by the scheduler is a direct download: the file of a media pipeline, or what
+a callback or a middleware downloads. It waits in place, at the gate and at the last step.
+
+**Over a scheduler or a priority queue that is not Scrapy's default** there is no queue for each
+site. Requests are read ahead into a front, one after another while no site is ready, and given back
+at the close. The front is limited, so such a crawl can stall; when it does, a line says so.
+
+**After a fault here no code of the frontier runs any more.** The queues pop as Scrapy's do, heads
+first, and all requests go to the gate, where they wait in place.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from weakref import ReferenceType, WeakKeyDictionary, ref
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.frontier.front import Front
+from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
+from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored
+from scrapy_rep.frontier.sites import MOST_ASKED, Sites
+from scrapy_rep.frontier.states import FETCH, Block, Stage, State
+from scrapy_rep.frontier.stop import give_back
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.frontier.places import Places
+    from scrapy_rep.frontier.sites import SiteQueues
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.stats import RepStats
+
+logger = logging.getLogger("scrapy_rep")
+
+T = TypeVar("T")
+
+_MOST_AHEAD: Final = 1_000
+"""The most requests in a front."""
+
+_SHARE: Final = 4
+"""In a front over a scheduler that is not Scrapy's, at most this many times CONCURRENT_REQUESTS.
+
+There each request may be a round trip, and a worker that is killed loses what it has read ahead.
+"""
+
+_LOOK: Final = 0.05
+"""Seconds after which the downloader is looked at for requests that it no longer has."""
+
+_MANY: Final = 100_000
+"""The number of requests in memory from which on ``start()`` is slowed down."""
+
+_PAUSE: Final = 0.5e-6
+"""Seconds by which each of them slows it down: 50 ms for each further request at 100,000. A million
+is reached after two weeks."""
+
+
+class Readiness(Protocol):
+    """The gate, as the frontier sees it."""
+
+    def key_of(self, request: Request) -> str:
+        """Return the key of the site that a request belongs to."""
+
+    def knows(self, authority: Authority) -> bool:
+        """Return whether the rules of an authority are in memory, and hold."""
+
+    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
+        """Return what blocks a request; None if nothing does, or if the gate refuses it.
+
+        ``room`` is what it waits for if its slot has none.
+        """
+
+    def begin(self, request: Request, state: RequestState) -> None:
+        """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
+
+
+class Politeness(Protocol):
+    """The turns, as the frontier sees them."""
+
+    def is_due(self, name: str) -> bool:
+        """Return whether a request to a host may be handed out, as far as this crawl knows."""
+
+    def look(self) -> bool:
+        """Free the turns of requests that do not come, and end those that were cancelled.
+
+        Return whether there were any.
+        """
+
+    def left(self, request: Request) -> None:
+        """Note that the download of a request has ended."""
+
+
+_OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
+"""The frontier of each crawl. It refers to its crawler, which would not be freed otherwise."""
+
+
+def frontier_of(crawler: Crawler) -> Frontier | None:
+    """Return the frontier of a crawl; None if no gate was built for it."""
+    return _OF_CRAWL.get(crawler, lambda: None)()
+
+
+def authority_in(key: str) -> Authority | None:
+    """Return the authority whose key this is; None for any other key, as that of a slot."""
+    try:
+        authority = authority_of(key)
+    except ValueError:
+        return None
+    return authority if authority is not None and str(authority) == key else None
+
+
+class Frontier:
+    """Which request of a crawl goes next."""
+
+    _gate: Readiness
+    _turns: Politeness
+
+    def __init__(self, crawler: Crawler, scrapy: ScrapyNames, stats: RepStats, places: Places):
+        self._crawler = crawler
+        self._scrapy = scrapy
+        self._stats = stats
+        self._places = places
+        settings = crawler.settings
+        self.states = RequestStates()
+        """What is known of the requests of the crawl."""
+        self.is_open = False
+        """Whether a scheduler asks the frontier.
+
+        It is False before the scheduler is opened, after it is closed, and after a fault here.
+        """
+        self.chosen: Request | None = None
+        """The request that its queue gives out next."""
+        self.sites = Sites(self, scrapy.wake)
+        self._slots = SlotLoads(settings, self._has_left)
+        concurrent = settings.getint("CONCURRENT_REQUESTS")
+        self._demand = FetchDemand(concurrent, lambda: self.pauses(), self._may_fetch)
+        self.pauses: Callable[[], int] = int
+        """Returns how many fetches pause between two attempts."""
+        self._has_queues = False
+        self._front: Front | None = None
+        base = load_object(settings["SCHEDULER"])
+        is_scrapys = Scheduler in getattr(base, "__mro__", ())
+        self.keeps = bool(settings["JOBDIR"]) or (
+            not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
+        )
+        """Whether what the scheduler has at a stop is there in the next run."""
+        self._most_ahead = (
+            _MOST_AHEAD if is_scrapys or not concurrent else min(_MOST_AHEAD, _SHARE * concurrent)
+        )
+        self._has_stalled = False
+        self._timer: CallLaterResult | None = None
+        self._looked_at = 0.0
+        self._asked_in_vain = False
+        self._waited = 0
+        self._most_waiting = 0
+        self._most_sites = 0
+
+    def connect(self, gate: Readiness, turns: Politeness) -> None:
+        """Set the gate and the turns, which say what blocks a request.
+
+        From now on :func:`frontier_of` finds this object, so the scheduler can use it.
+        """
+        self._gate = gate
+        self._turns = turns
+        _OF_CRAWL[self._crawler] = ref(self)
+
+    # --- what the scheduler and its queues call
+
+    def open(self) -> None:
+        """Note that a scheduler, which opens its queues now, asks this object from now on."""
+        self.is_open = self._places.lends = True
+
+    def opened(self) -> None:
+        """Use a front if the queues of the scheduler, which are open, have not joined."""
+        if not self._has_queues:
+            self._front = Front()
+            self.sites = Sites(self, self._scrapy.wake, by_priority=True)
+            self.sites.join(self._front, {})
+
+    def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
+        """Add the queues of a scheduler, with the number of requests by key."""
+        self._has_queues = True
+        self._guarded(self.sites.join, queues, sizes)
+
+    def key_of(self, request: Request) -> str | None:
+        """Return the key of the site that a request belongs to; None after a fault."""
+        return self._guarded(self._gate.key_of, request)
+
+    def pushed(self, key: str) -> None:
+        """Note that a queue has got a request of a site."""
+        self._guarded(self.sites.pushed, key)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether there are requests that the base does not have."""
+        return self._front is not None and bool(self._front.requests)
+
+    def next(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the next request that nothing blocks; None if there is none for now."""
+        if self._front is not None:
+            request = self._next_of_front(self._front, pop)
+        else:
+            request = pop() if self._has_chosen() else None
+        self._asked_in_vain = request is None
+        self._guarded(self._note_waiting)
+        return request
+
+    def close(self, enqueue: Callable[[Request], bool]) -> None:
+        """Give back to a base that is about to close what was read ahead, and park nothing more."""
+        self.is_open = False
+        self._demand.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._front is not None:
+            requests, self._front.requests = self._front.requests, {}
+            give_back(requests, enqueue, self._crawler, self._stats)
+
+    def _has_chosen(self) -> bool:
+        """Return whether a request is chosen that goes next, or the frontier chooses no more."""
+        if self.is_open and self.chosen is None:
+            self.chosen = self._guarded(self._choose)
+        return self.chosen is not None or not self.is_open
+
+    def _choose(self) -> Request | None:
+        has_looked = monotonic() >= self._looked_at + _LOOK
+        if has_looked:
+            self._look()
+        head = self.sites.next()
+        if head is None and not has_looked and self._look():
+            head = self.sites.next()
+        return None if head is None else head.request
+
+    def _next_of_front(self, front: Front, pop: Callable[[], Request | None]) -> Request | None:
+        for _ in range(MOST_ASKED):
+            if not self.is_open:
+                request = next(iter(front.requests), None)
+                if request is None:
+                    return restored(found) if (found := pop()) is not None else None
+            elif not self._has_chosen():
+                if self.sites.is_ready or self._is_stalled(front):
+                    return None
+                request = pop()
+                if request is None:
+                    return None
+                front.requests[request] = None
+                self._guarded(self._read_ahead, front, request)
+                continue
+            else:
+                request, self.chosen = self.chosen, None
+                if request is None:  # a fault
+                    continue
+            del front.requests[request]
+            return request
+        self._scrapy.wake()
+        return None
+
+    def _read_ahead(self, front: Front, request: Request) -> None:
+        restored(request)
+        key = self._gate.key_of(request)
+        front.push(key, request)
+        self.sites.pushed(key)
+
+    def _is_stalled(self, front: Front) -> bool:
+        """Return whether no more may be read ahead; say so once."""
+        if len(front.requests) < self._most_ahead:
+            return False
+        if not self._has_stalled:
+            self._has_stalled = True
+            settings = self._crawler.settings
+            cls = load_object(settings["SCHEDULER"])
+            setting, usual = "SCHEDULER", "scrapy_rep.RepScheduler"
+            if Scheduler in cls.__mro__:
+                setting = "SCHEDULER_PRIORITY_QUEUE"
+                usual = global_object_name(DownloaderAwarePriorityQueue)
+            logger.warning(
+                "%d requests wait for their sites, and %s = %r has one queue for all sites, so "
+                'those behind them wait as well. %s = "%s" has one for each',
+                len(front.requests),
+                setting,
+                settings[setting],
+                setting,
+                usual,
+            )
+        return True
+
+    # --- what the sites ask
+
+    def blocked_by(self, request: Request, may_share: bool) -> Block | None:
+        """Return what blocks a request; None if it may be handed out, and then it is.
+
+        A fault in a check blocks nothing: the gate refuses the request.
+        """
+        state = self.states.get(request)
+        if state is None or state.stage is not Stage.HEAD:
+            state = self.states.begin(request, Stage.HEAD)
+        slot = state.slot = slot_of(request)
+        has_room = not self._slots.is_full(slot) if may_share else self._slots.is_idle(slot)
+        room = None if has_room else Block(State.ROOM, slot)
+        try:
+            block = self._gate.blocked_by(request, state, room)
+        except Exception as error:  # noqa: BLE001
+            self._stats.own_fault("The look at a request", error)
+            block = None
+        if block is None:
+            self._slots.handed_out(request, slot)
+            state.move(Stage.HANDED_OUT)
+            state.is_scheduled = True
+        elif block.state is State.UNTIL:
+            self._wake_at(block.what)
+        return block
+
+    def rules_of(self, key: str) -> Block | None:
+        """Return the rules that a site lacks, by its key; None if they are known, or none apply."""
+        authority = authority_in(key)
+        if authority is None or self._gate.knows(authority):
+            return None
+        return Block(State.RULES, authority)
+
+    def begin(self, request: Request, block: Block) -> None:
+        """Begin to fetch the rules that block a request, or join the fetch that is under way."""
+        authority: Any = block.what
+        self._demand.begins(authority)
+        self._gate.begin(request, self.states[request])
+
+    def is_free(self, block: Block) -> bool:
+        """Return whether a site that is blocked should be asked once more."""
+        what: Any = block.what
+        if block.state is State.FETCH:
+            return self._demand.has_place(self.sites.unasked)
+        if block.state is State.TURN:
+            return self._turns.is_due(what)
+        if self._front is not None:
+            return not self._slots.is_full(what)
+        return self._slots.is_idle(what)
+
+    def is_full(self, block: Block) -> bool:
+        """Return whether a slot has as many requests as it may send."""
+        what: Any = block.what
+        return self._slots.is_full(what)
+
+    # --- events
+
+    def arrived(self, authority: Authority) -> None:
+        """Note that the rules of an authority have come, or that their fetch has failed."""
+        self._demand.ended(authority)
+        self._guarded(self.sites.arrived, Block(State.RULES, authority), str(authority))
+
+    def due(self, host: str) -> None:
+        """Note that a request to a host may be handed out."""
+        self._guarded(self.sites.freed, Block(State.TURN, host))
+
+    def sent(self, request: Request, state: RequestState) -> None:
+        """Note that a request has passed the last step."""
+        self._guarded(self._slots.sent, request, state)
+
+    def left(self, request: Request) -> None:
+        """Note that the download of a request has ended."""
+        self._guarded(self._slots.left, request)
+
+    def _has_left(self, slot: str) -> None:
+        self._guarded(self.sites.left, Block(State.ROOM, slot))
+
+    def _may_fetch(self) -> None:
+        self._guarded(self.sites.freed, FETCH)
+
+    def _wake_at(self, when: Any) -> None:
+        if self._timer is None:
+            self._timer = call_later(max(when - time.time(), 0.0), self._time_has_come)
+
+    def _time_has_come(self) -> None:
+        self._timer = None
+        following = self._guarded(self.sites.time_is, time.time())
+        if following is not None:
+            self._wake_at(following)
+
+    def _look(self) -> bool:
+        """End the requests that the downloader no longer has; return whether there were any.
+
+        Nothing tells of a request that was answered from a cache, dropped or cancelled.
+        """
+        self._looked_at = monotonic()
+        lost = self._slots.lost(self._scrapy.active)
+        for request in lost:
+            self._turns.left(request)
+            self._slots.left(request)
+        return self._turns.look() or bool(lost)
+
+    # --- faults
+
+    def _guarded(self, do: Callable[..., T], *args: Any) -> T | None:
+        """Return what ``do`` returns; None after a fault, and if no scheduler asks."""
+        if not self.is_open:
+            return None
+        try:
+            return do(*args)
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+            return None
+
+    def _give_up(self, error: Exception) -> None:
+        self.is_open = False
+        self.chosen = None
+        then = "requests wait in the downloader from now on"
+        self._stats.own_fault("The frontier", error, then)
+        self._scrapy.wake()
+
+    # --- what others ask
+
+    def reached_gate(self, request: Request) -> RequestState:
+        """Return the state of a request at the gate."""
+        state = self.states.get(request)
+        if state is None:
+            state = self.states.begin(restored(request), Stage.CHECKED)
+        state.is_scheduled = state.stage is Stage.HANDED_OUT
+        state.move(Stage.CHECKED)
+        return state
+
+    def is_wanted(self, host: str) -> bool:
+        """Return whether a site is parked for the turn of a host."""
+        return self.is_open and self.sites.is_wanted(Block(State.TURN, host))
+
+    def waiting_for(self, authority: Authority) -> list[Request]:
+        """Return requests that wait for the rules of an authority in the scheduler."""
+        return self._guarded(self.sites.heads_for, Block(State.RULES, authority)) or []
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait in the scheduler."""
+        return self.sites.requests_waiting if self.is_open else 0
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the crawl is being closed."""
+        return self._scrapy.is_closing
+
+    @property
+    def start_pause(self) -> float:
+        """The seconds by which the next request of ``start()`` is put off.
+
+        They are 0 unless the engine has room and no site is ready, and many requests are in memory.
+        """
+        is_late = self._asked_in_vain and not self._crawler.settings["JOBDIR"]
+        return self.waiting * _PAUSE if is_late and self.waiting >= _MANY else 0.0
+
+    def _note_waiting(self) -> None:
+        """Count what waits."""
+        sites = self.sites
+        if sites.waited != self._waited:
+            self._stats.inc(names.WAITING, sites.waited - self._waited)
+            self._waited = sites.waited
+        if sites.requests_waiting > self._most_waiting:
+            self._most_waiting = sites.requests_waiting
+            self._stats.max(names.WAITING_MAX, self._most_waiting)
+        if sites.sites_waiting > self._most_sites:
+            self._most_sites = sites.sites_waiting
+            self._stats.max(names.WAITING_SITES_MAX, self._most_sites)

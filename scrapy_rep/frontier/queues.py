@@ -1,0 +1,178 @@
+"""Where the requests of each site are kept: in Scrapy's own queues.
+
+:class:`FrontierQueue` is Scrapy's default priority queue with a queue for each authority in place
+of each downloader slot. Requests to many sites may share a slot, that of a rendering service: with
+a queue for each slot, 150 requests to a paced site stopped 249 of 300 pages of another one. Within
+a site the order is Scrapy's, and so is a job directory: Scrapy's own class goes on with a job of
+ours, and ours with one of Scrapy's.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.pqueues import DownloaderAwarePriorityQueue, _path_safe
+
+from scrapy_rep.frontier.frontier import frontier_of
+from scrapy_rep.frontier.request_state import restored
+from scrapy_rep.frontier.stop import is_last_first
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+logger = logging.getLogger("scrapy_rep")
+
+_LATER: Final = "_scrapy_rep_later"
+"""The meta key of a head that went back to a FIFO queue, with a priority higher by one."""
+
+
+class FrontierQueue(DownloaderAwarePriorityQueue):
+    """Scrapy's default priority queue, with a queue for each site.
+
+    The frontier chooses the site. Without one, and after a fault of it, :meth:`pop` and
+    :meth:`push` are Scrapy's. Heads count, are given back and go first here, so that no fault of
+    the frontier can lose one.
+    """
+
+    def __init__(self, crawler: Any, *args: Any, **kwargs: Any):
+        super().__init__(crawler, *args, **kwargs)
+        for key in [key for key, queue in self.pqueues.items() if not len(queue)]:
+            self.pqueues.pop(key).close()
+        sizes = {key: len(queue) for key, queue in self.pqueues.items()}
+        self._heads: dict[Request, str] = {}
+        """The requests that were taken and are not given out, with their keys; the oldest first."""
+        self._queued = sum(sizes.values())
+        self._could_not_keep = False
+        frontier = frontier_of(crawler)
+        self._frontier = frontier if frontier is not None and frontier.is_open else None
+        if self._frontier is not None:
+            self._frontier.join(self, sizes)
+
+    def __len__(self) -> int:
+        """Return the number of requests, heads included."""
+        return self._queued + len(self._heads)
+
+    def push(self, request: Request) -> None:
+        """Queue a request; raise ``ValueError`` if it cannot be kept on disk.
+
+        Scrapy's scheduler then keeps it in memory.
+        """
+        frontier = self._frontier
+        key = None if frontier is None else frontier.key_of(request)
+        if key is None:
+            key = self._downloader_interface.get_slot_key(request)
+        self._push(key, request)
+        if frontier is not None:
+            frontier.pushed(key)
+
+    def _push(self, key: str, request: Request) -> None:
+        is_new = key not in self.pqueues
+        try:
+            if is_new:
+                self.pqueues[key] = self.pqfactory(key)
+            self.pqueues[key].push(request)
+        except Exception as error:
+            if is_new and key in self.pqueues:
+                self._forget(key)
+            if isinstance(error, OSError):  # more sites than files may be open, or a full disk
+                self._complain(error)
+                raise ValueError(f"it cannot be kept on disk: {error}") from error
+            raise
+        self._queued += 1
+
+    def take(self, key: str) -> Request | None:
+        """Return the next request of a site; it counts until :meth:`pop` gives it out."""
+        queue = self.pqueues.get(key)
+        if queue is None:
+            return None
+        request = queue.pop()
+        if request is None:
+            self._queued -= len(queue)
+        else:
+            self._heads[request] = key
+            self._queued -= 1
+            restored(_as_pushed(request))
+        if request is None or not len(queue):
+            self._forget(key)
+        return request
+
+    def top(self, key: str) -> int | None:
+        """Return the priority of the next request of a site, None if there is none."""
+        queue = self.pqueues.get(key)
+        return None if queue is None or queue.curprio is None else -queue.curprio
+
+    def pop(self) -> Request | None:
+        """Return the request that the frontier has chosen, if it is one of this queue."""
+        frontier = self._frontier
+        if frontier is not None and frontier.is_open:
+            request: Request | None = frontier.chosen
+            if request is None or request not in self._heads:
+                return None
+            frontier.chosen = None
+        elif self._heads:
+            request = next(iter(self._heads))
+        else:
+            request = super().pop()
+            if request is None:
+                return None
+            self._queued -= 1
+            return restored(_as_pushed(request))
+        del self._heads[request]
+        return request
+
+    def close(self) -> dict[str, list[int]]:
+        """Put the heads back where they came from, and close the queues."""
+        for request in self._in_order_of_queues():
+            self._put_back(request)
+        self._heads.clear()
+        return super().close()
+
+    def _put_back(self, request: Request) -> None:
+        try:
+            self._push(self._heads[request], request)
+        except Exception:  # the others have to be kept
+            logger.exception("The queue did not take back <%s>; it is lost", request.url)
+
+    def _in_order_of_queues(self) -> list[Request]:
+        """Return the heads in the order in which they go back, so that they come out first again.
+
+        A queue that gives out the last one first gets the newest one first. One that gives out the
+        first one first gets them with a priority that is higher by one.
+        """
+        in_order: list[Request] = []
+        in_reverse: list[Request] = []
+        for request in self._heads:
+            is_start = request.meta.get("is_start_request")
+            own = self._start_queue_cls if is_start else None
+            if is_last_first(own or self.downstream_queue_cls):
+                in_reverse.append(request)
+            else:
+                request.priority += 1
+                request.meta[_LATER] = True
+                in_order.append(request)
+        return [*in_order, *reversed(in_reverse)]
+
+    def _forget(self, key: str) -> None:
+        self.pqueues.pop(key).close()
+        if self.key:
+            with suppress(OSError):
+                Path(self.key, _path_safe(key)).rmdir()
+
+    def _complain(self, error: OSError) -> None:
+        if not self._could_not_keep:
+            self._could_not_keep = True
+            logger.warning(
+                "Requests stay in memory from now on if their queue cannot be kept on disk: %s. "
+                "Scrapy keeps two or three files open for each site",
+                error,
+            )
+
+
+def _as_pushed(request: Request) -> Request:
+    """Return a request, with the priority that it was pushed with first."""
+    if request.meta.pop(_LATER, False):
+        request.priority -= 1
+    return request

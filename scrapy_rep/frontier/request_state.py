@@ -1,0 +1,73 @@
+"""What is known of each request, from its queue to the end of its download.
+
+It is kept beside the request and not in its meta, because meta is copied: a mark there would apply
+to each copy as well. There is one exception: requests that come back through a scheduler that is
+not ours, or in another run, are marked. The mark is removed as soon as they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from scrapy_rep.frontier.states import REQUEST, Stage
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.access.authority import Authority
+
+_AGAIN: Final = "_scrapy_rep_again"
+"""The meta key of a request that comes back. Its value is ``dont_filter`` as it was."""
+
+
+def to_come_back(request: Request) -> Request:
+    """Return a request that no filter of duplicates drops when it comes back."""
+    request.meta.setdefault(_AGAIN, request.dont_filter)
+    request.dont_filter = True
+    return request
+
+
+def restored(request: Request) -> Request:
+    """Return a request, without its mark if it has come back: ``dont_filter`` is as it was."""
+    if _AGAIN in request.meta:
+        request.dont_filter = bool(request.meta.pop(_AGAIN))
+    return request
+
+
+@dataclass(eq=False, slots=True)
+class RequestState:
+    """The way of one request. The frontier, the gate and the turns each note their part."""
+
+    stage: Stage
+    url: str = ""
+    """The URL of the page that it is for, as the gate has found it."""
+    authority: Authority | None = None
+    """The authority of that page; None if no robots.txt governs it."""
+    host: str = ""
+    """The host of that authority; "" if there is none."""
+    slot: str = ""
+    """Its downloader slot, once it counts there."""
+    is_scheduled: bool = False
+    """The scheduler has handed it out. All others are direct downloads."""
+    is_looked_up: bool = False
+    """Its rules were fetched on its behalf, and that is counted."""
+    gave_way: bool = False
+    """It gave its turn back once, because it had to wait for rules by then."""
+    judged: Any = None
+    """What the gate keeps of its last judgement."""
+
+    def move(self, stage: Stage) -> None:
+        """Note that the request has come to another stage."""
+        assert stage is Stage.CHECKED or stage in REQUEST[self.stage], (self.stage, stage)  # noqa: S101
+        self.stage = stage
+
+
+class RequestStates(WeakKeyDictionary["Request", RequestState]):
+    """What is known of the requests of a crawl, until nothing refers to a request any more."""
+
+    def begin(self, request: Request, stage: Stage) -> RequestState:
+        """Return a new state of a request, whatever is known of an earlier one."""
+        state = self[request] = RequestState(stage)
+        return state

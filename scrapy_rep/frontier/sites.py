@@ -1,0 +1,472 @@
+"""Which site goes next, and which ones wait for what.
+
+The frontiers of this field (Mercator, Heritrix, BUbiNG, URLFrontier) keep state by site, not by
+request, and so does this one: a site that has to wait costs one entry, and its requests stay in
+their queue, in memory or on disk. :mod:`scrapy_rep.frontier.states` has the table of the states and
+events, which this module follows. It knows nothing of Scrapy, of clocks or of sockets: it asks a
+:class:`Gate`, and takes requests out of :class:`SiteQueues`.
+
+**A call** (:meth:`Sites.next`) asks one site after another for its head, until one is blocked by
+nothing, in this order:
+
+1. sites for which a fetch may begin; they begin it, and hand nothing out;
+2. sites whose rules have come. At the end of the ring, rules that live for a minute would expire
+   before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
+   pages, and 0.3 million times in this order (simulated);
+3. sites that were woken by something else, in turn with the *ring* of all other ready sites;
+4. if nothing else is ready, sites whose slot is busy, but not full.
+
+A site goes to the end of the ring when it has handed a request out. Because of 4., a slot gets a
+second request only if no other slot could take it: two slow sites would otherwise take the whole
+downloader, one page after another (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent
+requests make 40 pages a second of the ten, instead of all that they can).
+
+**Nothing walks all sites.** An event looks at one site, and a call asks :data:`MOST_ASKED` of them
+at most. If more are ready, it returns None and wakes the engine for the next turn of the loop, so
+that responses are not kept waiting.
+
+**An event wakes the site that has waited longest**, one for each :class:`Block`. When that site is
+asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites as
+it can serve. There is one exception: if the site is blocked by the same again, another event is
+still to come. (Passed on without this exception, two sites of one host whose store refuses the turn
+ask each other for ever.) Without passing on, a wake-up is lost whenever a woken site turns out to
+wait for something else. The invariant: if something is free and a site is parked for it, one site
+that was woken for it has not been asked yet.
+
+**The head** stays in memory while its site is parked. If the queue gets a more urgent request
+meanwhile, that becomes a second head. A site whose rules are not known is parked at the push, by
+its key, without a head: what waits for a fetch stays in its queue.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import OrderedDict, deque
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from scrapy_rep.frontier.states import FETCH, READY, SHOWN, SITE, Block, Event, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MOST_ASKED: Final = 50
+"""How many sites one call asks before it lets the event loop go on: about half a millisecond."""
+
+MOST_HEADS: Final = 3
+"""How many requests of a site may ask for its rules. Each may go by a proxy of its own."""
+
+
+_CROWDED: Final = (State.FETCH, State.ROOM)
+"""The states in which a hundred thousand sites may wait for one thing. To take the first entry out
+of a dict takes as long as it has had entries before that one; an OrderedDict is five times as large
+as the dict of a site or two."""
+
+
+class SiteQueues(Protocol):
+    """The requests of many sites, in memory or on disk."""
+
+    def take(self, key: str) -> Any:
+        """Return the next request of a site, and remove it; None if there is none."""
+
+    def top(self, key: str) -> int | None:
+        """Return the priority of the next request of a site; None if there is none."""
+
+
+class Gate(Protocol):
+    """What the sites ask."""
+
+    def blocked_by(self, request: Any, may_share: bool) -> Block | None:
+        """Return what blocks a request; None if it may be handed out, and then it is.
+
+        ``may_share`` says that no other site is ready, so the slot need not be idle.
+        """
+
+    def rules_of(self, key: str) -> Block | None:
+        """Return the rules that a site lacks, by its key; None if they are known, or none apply."""
+
+    def begin(self, request: Any, block: Block) -> None:
+        """Begin to fetch the rules that block a request, or join the fetch that is under way."""
+
+    def is_free(self, block: Block) -> bool:
+        """Return whether a site that is blocked should be asked once more.
+
+        It has to be True whenever :meth:`blocked_by` would not return the block.
+        """
+
+    def is_full(self, block: Block) -> bool:
+        """Return whether a slot has as many requests as it may send."""
+
+
+class Head(NamedTuple):
+    """A request that was taken out of its queue. Heads compare by priority, then by age."""
+
+    order: int
+    number: int
+    request: Any
+    queues: SiteQueues
+
+
+class Site:
+    """The requests of one key."""
+
+    __slots__ = ("block", "counted", "heads", "key", "may_share", "size", "state", "woken_by")
+
+    def __init__(self, key: str):
+        self.key = key
+        self.state = State.GONE
+        self.block: Block | None = None
+        """What it is parked for."""
+        self.woken_by: Block | None = None
+        """What woke it, until it is asked."""
+        self.may_share = False
+        """It was woken because nothing else is ready."""
+        self.heads: list[Head] | tuple[()] = ()
+        self.size = 0
+        """Its requests, heads included."""
+        self.counted = 0
+        """Those of them that have waited, and are counted."""
+
+
+class Waiting:
+    """How many sites, and how many requests of them, wait in one state."""
+
+    __slots__ = ("requests", "sites")
+
+    def __init__(self) -> None:
+        self.sites = 0
+        self.requests = 0
+
+
+class Line(Protocol):
+    """Ready sites, in the order in which they are asked."""
+
+    def append(self, site: Site) -> None:
+        """Add a site."""
+
+    def popleft(self) -> Site:
+        """Remove and return the site that is next."""
+
+    def __len__(self) -> int: ...
+
+
+class ByPriority:
+    """Ready sites by the priority of their next requests, then by arrival."""
+
+    def __init__(self, order_of: Callable[[Site], int]):
+        self._order_of = order_of
+        self._numbers = count()
+        self._heap: list[tuple[int, int, Site]] = []
+
+    def append(self, site: Site) -> None:
+        """Add a site."""
+        heappush(self._heap, (self._order_of(site), next(self._numbers), site))
+
+    def popleft(self) -> Site:
+        """Remove and return the site that is next."""
+        return heappop(self._heap)[2]
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+
+class Sites:
+    """All sites that have requests.
+
+    ``wake()`` is called when a site becomes ready between two calls of :meth:`next`.
+    ``by_priority`` is for queues that have one order for all sites. Then the most urgent ready site
+    is next, and slots are shared.
+    """
+
+    def __init__(self, gate: Gate, wake: Callable[[], None], *, by_priority: bool = False):
+        self._gate = gate
+        self._wake = wake
+        self._by_priority = by_priority
+        self._queues: list[SiteQueues] = []
+        self._sites: dict[str, Site] = {}
+        self._numbers = count()
+        self._parked: dict[Block, dict[Site, None]] = {}
+        """The sites that are parked for each block. The first one has waited longest."""
+        self._woken_for: dict[Block, Site] = {}
+        """The site that was woken for a block, and has not been asked yet."""
+        self._busy_slots: OrderedDict[Block, None] = OrderedDict()
+        """The blocks of slots that are busy, but not full. The first one has waited longest."""
+        self._until: list[tuple[float, int, Site]] = []
+        """The sites that are parked until a time."""
+        self._for_fetch: deque[Site] = deque()
+        self._ring: Line = ByPriority(self._order_of) if by_priority else deque()
+        self._with_rules: Line = self._ring if by_priority else deque()
+        self._woken: Line = self._ring if by_priority else deque()
+        self._is_ring_next = False
+        self._is_asking = False
+        self.waiting = {state: Waiting() for state in SHOWN}
+        self.waited = 0
+        """How many requests have waited so far; each counts once."""
+
+    def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
+        """Add queues, and the sites that they have; of one priority, the first to join goes first.
+
+        ``sizes`` are the numbers of requests by key.
+        """
+        self._queues.append(queues)
+        for key, size in sizes.items():
+            self.pushed(key, size)
+
+    def __len__(self) -> int:
+        """Return how many sites have requests."""
+        return len(self._sites)
+
+    @property
+    def unasked(self) -> int:
+        """How many sites have their rules, and have not been asked since."""
+        return len(self._with_rules)
+
+    @property
+    def requests_waiting(self) -> int:
+        """How many requests wait: those of all parked sites, heads and queued ones."""
+        return sum(waiting.requests for waiting in self.waiting.values())
+
+    @property
+    def sites_waiting(self) -> int:
+        """How many sites are parked, the limits of the operator apart."""
+        return sum(waiting.sites for waiting in self.waiting.values())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a site is ready."""
+        return bool(self._for_fetch or self._with_rules or self._woken or self._ring)
+
+    def is_wanted(self, block: Block) -> bool:
+        """Return whether a site is parked for something, or was woken for it."""
+        return block in self._parked or block in self._woken_for
+
+    # --- events
+
+    def pushed(self, key: str, more: int = 1) -> None:
+        """Note that a queue has got requests of a site."""
+        site = self._sites.get(key)
+        if site is not None:
+            site.size += more
+            if site.state in SHOWN:
+                self.waiting[site.state].requests += more
+                self._count(site)
+            return
+        site = self._sites[key] = Site(key)
+        site.size = more
+        if self._gate.rules_of(key) is None:
+            self._make_ready(site, Event.PUSHED, self._ring)
+        else:
+            self._park(site, Event.PUSHED, FETCH)
+            self.freed(FETCH)
+
+    def freed(self, block: Block) -> None:
+        """Wake the site that has waited longest for something, if that is free."""
+        parked = self._parked.get(block)
+        if not parked or block in self._woken_for or not self._gate.is_free(block):
+            return
+        site = next(iter(parked))
+        self._unpark(site)
+        self._woken_for[block] = site
+        site.woken_by = block
+        self._make_ready(site, Event.FREED, self._for_fetch if block is FETCH else self._woken)
+
+    def left(self, block: Block) -> None:
+        """Note that a request of a slot has ended: the slot has room, and may be idle."""
+        if block in self._parked:
+            self._busy_slots[block] = None
+            self.freed(block)
+            if not self._is_asking:
+                self._wake()
+
+    def arrived(self, block: Block, key: str) -> None:
+        """Wake all sites that wait for rules: those with heads, and the one with this key."""
+        sites = list(self._parked.get(block, ()))
+        own = self._sites.get(key)
+        if own is not None and own.state in (State.FETCH, State.UNTIL):
+            sites.append(own)
+        for site in sites:
+            self._unpark(site)
+            self._make_ready(site, Event.ARRIVED, self._with_rules)
+        self.freed(FETCH)
+
+    def time_is(self, now: float) -> float | None:
+        """Wake the sites that were parked until now; return the next such time, if there is one."""
+        while self._until and self._until[0][0] <= now:
+            when, _, site = heappop(self._until)
+            if site.block == (State.UNTIL, when):  # it may have been woken before
+                self._unpark(site)
+                self._make_ready(site, Event.DUE, self._woken)
+        return self._until[0][0] if self._until else None
+
+    # --- between the states
+
+    def _move(self, site: Site, event: Event, state: State) -> None:
+        assert state in SITE[site.state, event], (site.state, event, state)  # noqa: S101
+        if site.state in SHOWN:
+            waiting = self.waiting[site.state]
+            waiting.sites -= 1
+            waiting.requests -= site.size
+        site.state = state
+        if state in SHOWN:
+            waiting = self.waiting[state]
+            waiting.sites += 1
+            waiting.requests += site.size
+            self._count(site)
+
+    def _count(self, site: Site) -> None:
+        self.waited += site.size - site.counted
+        site.counted = site.size
+
+    def _make_ready(self, site: Site, event: Event, line: Line | deque[Site]) -> None:
+        self._move(site, event, READY)
+        line.append(site)
+        if not self._is_asking:
+            self._wake()
+
+    def _park(self, site: Site, event: Event, block: Block) -> None:
+        self._move(site, event, block.state)
+        site.block = block
+        if block not in self._parked:
+            self._parked[block] = OrderedDict() if block.state in _CROWDED else {}
+        self._parked[block][site] = None
+        if block.state is State.ROOM:
+            if self._gate.is_full(block):
+                self._busy_slots.pop(block, None)
+            else:
+                self._busy_slots[block] = None
+        elif block.state is State.UNTIL:
+            when: Any = block.what
+            heappush(self._until, (when, next(self._numbers), site))
+
+    def _unpark(self, site: Site) -> None:
+        block = site.block
+        assert block is not None  # noqa: S101
+        site.block = None
+        parked = self._parked[block]
+        del parked[site]
+        if not parked:
+            del self._parked[block]
+            self._busy_slots.pop(block, None)
+
+    # --- requests
+
+    def next(self) -> Head | None:
+        """Return the next request that is blocked by nothing; None if there is none for now."""
+        self._is_asking = True
+        try:
+            for _ in range(MOST_ASKED):
+                site = self._chosen()
+                if site is None:
+                    return None
+                head = self._ask(site)
+                if head is not None:
+                    return head
+        finally:
+            self._is_asking = False
+        if self.is_ready or self._busy_slots:
+            self._wake()
+        return None
+
+    def _chosen(self) -> Site | None:
+        """Return the site that is asked next."""
+        if self._for_fetch:
+            return self._for_fetch.popleft()
+        if self._with_rules:
+            site = self._with_rules.popleft()
+            self.freed(FETCH)  # as it no longer counts as unasked
+            return site
+        self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
+        line = self._ring if self._is_ring_next else self._woken
+        if line:
+            return line.popleft()
+        if self._busy_slots:
+            block = next(iter(self._busy_slots))
+            del self._busy_slots[block]  # it goes to the end if sites of it are still parked
+            site = next(iter(self._parked[block]))
+            self._unpark(site)
+            if block in self._parked:
+                self._busy_slots[block] = None
+            self._move(site, Event.FREED, READY)
+            site.may_share = True
+            return site
+        return None
+
+    def _ask(self, site: Site) -> Head | None:
+        """Return the head of a site if it is blocked by nothing; otherwise park the site."""
+        head = self._head(site)
+        woken_by, block = site.woken_by, None
+        if head is not None:
+            may_share = site.may_share or self._by_priority
+            may_share = may_share or not (self.is_ready or self._busy_slots)
+            block = self._gate.blocked_by(head.request, may_share)
+        site.woken_by, site.may_share = None, False
+        if woken_by is not None:
+            self._woken_for.pop(woken_by, None)
+        if head is None or block is None:
+            self._is_out(site, head)
+        elif block.state is not State.RULES:
+            self._park(site, Event.ASKED, block)
+        elif block not in self._parked and not self._gate.is_free(FETCH):
+            self._park(site, Event.ASKED, FETCH)
+        else:
+            self._park(site, Event.ASKED, block)
+            self._gate.begin(head.request, block)
+        if woken_by is not None and woken_by != block:
+            self.freed(woken_by)
+        return head if block is None else None
+
+    def _is_out(self, site: Site, head: Head | None) -> None:
+        """Note that a request of a site is handed out, or that its queues have none after all."""
+        if head is not None:
+            del site.heads[0]  # type: ignore[union-attr]
+            site.size -= 1
+            site.counted = max(site.counted - 1, 0)
+        if head is not None and site.size > 0:
+            self._make_ready(site, Event.ASKED, self._ring)
+        else:
+            self._move(site, Event.ASKED, State.GONE)
+            del self._sites[site.key]
+
+    def _head(self, site: Site) -> Head | None:
+        """Return the most urgent request of a site, which stays in memory until it is out."""
+        if site.heads:
+            head = site.heads[0]
+            if all(-top >= head.order for _, top in self._tops(site)):
+                return head
+        self._take(site)
+        return site.heads[0] if site.heads else None
+
+    def _tops(self, site: Site) -> Iterator[tuple[SiteQueues, int]]:
+        """Yield each of the queues that has requests of a site, and their highest priority."""
+        for queues in self._queues:
+            top = queues.top(site.key)
+            if top is not None:
+                yield queues, top
+
+    def _take(self, site: Site) -> None:
+        """Take the most urgent request of a site out of its queue."""
+        found = max(self._tops(site), key=lambda each: each[1], default=None)
+        if found is not None:
+            queues, _ = found
+            request = queues.take(site.key)
+            if request is not None:
+                site.heads = site.heads or []
+                insort(site.heads, Head(-request.priority, next(self._numbers), request, queues))
+
+    def _order_of(self, site: Site) -> int:
+        orders = [-top for _, top in self._tops(site)]
+        return min([*orders, *(head.order for head in site.heads[:1])], default=0)
+
+    # --- what others ask for
+
+    def heads_for(self, block: Block) -> list[Any]:
+        """Return the requests that wait for rules, and one more of each site each time.
+
+        A fetch that has failed asks for them, as the proxy of the first one may be at fault.
+        """
+        sites = list(self._parked.get(block, ()))
+        for site in sites:
+            if len(site.heads) < MOST_HEADS:
+                self._take(site)
+        return [head.request for site in sites for head in site.heads]

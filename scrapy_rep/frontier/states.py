@@ -1,0 +1,130 @@
+"""The states of a site and of a request, what changes them, and into what.
+
+**A site** is a queue of requests under one key: those of one authority. It is in exactly one state.
+It is *ready* if its next request may be asked for, *parked* until something happens, or *gone* when
+it has no requests. :data:`SITE` is the whole table; :mod:`scrapy_rep.frontier.sites` follows it.
+
+A site is parked because of its *head*, the request that would go next. What the head is blocked by
+is asked in one order: rules, room in its downloader slot, the turn of its host. The turn comes last
+because it would be wasted on a request that waits for something else.
+
+| parked for | because                                             | until                       |
+|------------|-----------------------------------------------------|-----------------------------|
+| FETCH      | its rules are not known, and many fetches are under | a fetch may begin           |
+|            | way                                                 |                             |
+| RULES      | its rules are being fetched                         | they have come              |
+| TURN       | its host asks for a pace                            | the host is due             |
+| ROOM       | its slot is full, or it is busy and other sites are | one of its requests has     |
+|            | ready                                               | ended, or no other is ready |
+| UNTIL      | its robots.txt is unreachable, and is tried again   | that time has come          |
+|            | later                                               |                             |
+
+**Events** and what sends them. Each of them wakes the engine if a site becomes ready:
+
+| event   | sent by                                                                              |
+|---------|--------------------------------------------------------------------------------------|
+| PUSHED  | a queue that gets a request                                                          |
+| ASKED   | the engine, which asks the scheduler for a request                                   |
+| FREED   | the end of a fetch, of a download or of a politeness interval (a timer); a second    |
+|         | after a fetch began; for ROOM also the engine, if nothing else is ready              |
+| ARRIVED | the end of a fetch of robots.txt                                                     |
+| DUE     | a timer                                                                              |
+
+**A request** is in one :class:`Stage`, from the time when it is taken out of its queue.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+
+class State(Enum):
+    """What a site waits for, if it waits."""
+
+    GONE = auto()
+    READY = auto()
+    FETCH = auto()
+    RULES = auto()
+    TURN = auto()
+    ROOM = auto()
+    UNTIL = auto()
+
+    __hash__ = object.__hash__  # that of Enum hashes the name, in Python
+
+
+class Event(Enum):
+    """What changes the state of a site."""
+
+    PUSHED = auto()
+    ASKED = auto()
+    FREED = auto()
+    ARRIVED = auto()
+    DUE = auto()
+
+    __hash__ = object.__hash__
+
+
+class Stage(Enum):
+    """How far a request has come."""
+
+    HEAD = auto()
+    """It was taken out of its queue, and is kept in memory."""
+    HANDED_OUT = auto()
+    """The engine has it, and the gate has not seen it yet."""
+    CHECKED = auto()
+    """The gate has it, or has let it pass. Direct downloads begin here."""
+    WAITING = auto()
+    """It waits at the last step for the turn of its host."""
+    SENT = auto()
+    """It has passed the last step, and its download has not ended."""
+    ENDED = auto()
+    """Its download has ended."""
+
+    __hash__ = object.__hash__
+
+
+READY: Final = State.READY
+
+SITE: Final[dict[tuple[State, Event], frozenset[State]]] = {
+    (State.GONE, Event.PUSHED): frozenset({READY, State.FETCH}),
+    (READY, Event.ASKED): frozenset(State),
+    (State.FETCH, Event.FREED): frozenset({READY}),
+    (State.FETCH, Event.ARRIVED): frozenset({READY}),
+    (State.RULES, Event.ARRIVED): frozenset({READY}),
+    (State.TURN, Event.FREED): frozenset({READY}),
+    (State.ROOM, Event.FREED): frozenset({READY}),
+    (State.UNTIL, Event.DUE): frozenset({READY}),
+    (State.UNTIL, Event.ARRIVED): frozenset({READY}),
+}
+"""The states that may follow an event in a state. What is not here cannot happen."""
+
+REQUEST: Final[dict[Stage, frozenset[Stage]]] = {
+    Stage.HEAD: frozenset({Stage.HANDED_OUT}),
+    Stage.HANDED_OUT: frozenset(),
+    Stage.CHECKED: frozenset({Stage.WAITING, Stage.SENT}),
+    Stage.WAITING: frozenset({Stage.SENT, Stage.ENDED}),
+    Stage.SENT: frozenset({Stage.ENDED, Stage.WAITING}),
+    Stage.ENDED: frozenset({Stage.WAITING, Stage.SENT}),
+}
+"""The stages that may follow each one. Any may be followed by CHECKED: one request object may be
+scheduled and downloaded directly, or be downloaded again. A request that another component ends
+before it reaches the last step stays at its stage, and is forgotten with its object."""
+
+SHOWN: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
+"""The states in which the requests of a site count as waiting: the site asks for it, or is silent.
+ROOM is a limit of the operator."""
+
+
+class Block(NamedTuple):
+    """What blocks a request: the authority, host, slot or time that its site has to wait for."""
+
+    state: State
+    what: Hashable = None
+
+
+FETCH: Final = Block(State.FETCH)
+"""What blocks a site that needs a fetch: too many are under way, whatever they are for."""

@@ -1,0 +1,453 @@
+"""The turns of paced hosts: one request at a time, and an interval from its end to the next start.
+
+A turn is taken at the last step, behind all other downloader middlewares, where Scrapy's own
+DOWNLOAD_DELAY waits as well. So whatever holds up a request on its way there costs no turn, and
+what is answered from a cache takes none. A host becomes busy when the turn is granted, not when the
+coroutine of the request goes on. It is busy until the response, or an error, passes the last step.
+
+Requests of the scheduler seldom wait here. The frontier keeps the sites of a host parked until the
+host is due, and then one of them reserves the turn as it is handed out (:meth:`Turns.reserve`).
+Direct downloads come whenever they like, and wait in place. So does a request of the scheduler
+whose host is busy again by then, or that has lost its turn to another one because a middleware held
+it up. A request with ``dont_obey_robotstxt`` does not wait, but the next one waits for its end.
+
+Without the last step, the gate takes the turns before the other middlewares. It cannot know then
+when a request is sent or ends, so each turn ends when the gate lets its request pass.
+
+Nothing says that a request was answered from a cache, dropped or cancelled. What the downloader no
+longer has is no longer under way (:meth:`Turns.look`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count, islice
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Protocol
+
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.frontier.hosts import NEVER, PacedHost
+from scrapy_rep.frontier.request_state import to_come_back
+from scrapy_rep.frontier.shared_pace import SharedPace
+from scrapy_rep.frontier.states import Stage
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.frontier.places import Places
+    from scrapy_rep.frontier.request_state import RequestState, RequestStates
+    from scrapy_rep.frontier.shared_pace import SharedTurns
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+_MOST_HOSTS, _MOST_ENDS = 10_000, 10_000
+"""Hosts whose pace is remembered, beyond which the least recently used one is forgotten; and hosts
+of which is remembered when a request ended last, in case they begin to ask for a pace."""
+
+_MOST_LOOKED_AT: Final = 100
+"""Hosts that are looked at for one that can be forgotten."""
+
+_UNCLAIMED: Final = 1.0
+"""Seconds after which the next turn goes to another request: the one that has it was dropped, or a
+middleware holds it up, perhaps until that other one is done."""
+
+
+class Waiters(Protocol):
+    """The frontier, as the turns see it."""
+
+    states: RequestStates
+    """What is known of each request."""
+
+    def due(self, host: str) -> None:
+        """Note that a request to a host may be handed out."""
+
+    def is_wanted(self, host: str) -> bool:
+        """Return whether a site is parked for the turn of a host."""
+
+    def sent(self, request: Request, state: RequestState) -> None:
+        """Note that a request has passed the last step."""
+
+    def left(self, request: Request) -> None:
+        """Note that the download of a request has ended."""
+
+
+class Turns:
+    """The turns of the hosts of one crawl; ``shared`` is there if other workers keep their pace."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        scrapy: ScrapyNames,
+        places: Places,
+        waiters: Waiters,
+        stats: RepStats,
+        *,
+        shared: SharedTurns | None = None,
+    ):
+        self._crawler = crawler
+        self._longest = settings.max_crawl_delay
+        self._scrapy = scrapy
+        self._places = places
+        self._waiters = waiters
+        self._states = waiters.states
+        self._stats = stats
+        self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
+        """The hosts that ask for a pace."""
+        self._shared = None
+        if shared is not None:
+            self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
+        self._ended: dict[str, float] = {}
+        """When the last request to a host ended, for hosts that ask for no pace."""
+        self.occupied: dict[str, PacedHost] = {}
+        """The hosts of requests that are under way, have a turn next, or wait at the last step."""
+        self._numbers = count()
+        self._agenda: list[tuple[float, str]] = []
+        """When hosts are looked at again."""
+        self._timer: CallLaterResult | None = None
+        self._timer_at = 0.0
+        self._is_offering = False
+        self._fault: Exception | None = None
+
+    # --- what a host asks for
+
+    def keep(
+        self,
+        request: Request,
+        authority: Authority,
+        pace: RequestedPace | None,
+        agent: tuple[str, ...],
+    ) -> None:
+        """Keep a pace that was asked of ``agent`` at the host of a request; None for no pace."""
+        asker = authority, agent
+        host = self.hosts.get(authority.host)
+        if pace is None:
+            if host is not None:
+                host.withdraw(asker)
+                self.offer(host.name)
+                self._forget_if_unused(host)
+            return
+        if self._fault is not None:
+            raise self._fault
+        if host is None:
+            host = self._begin_to_pace(authority.host, self._own_delay(request, authority))
+        before, interval = host.asked_by(asker), pace.kept(self._longest)
+        host.ask(asker, interval)
+        self.hosts.move_to_end(host.name)
+        if interval < before:
+            self.offer(host.name)
+        if interval != before:
+            self._stats.paced(authority, interval)
+            if interval < pace.interval:
+                self._stats.capped(authority, pace.interval, interval, said=before > 0)
+
+    def _begin_to_pace(self, name: str, own_delay: float) -> PacedHost:
+        if len(self.hosts) >= _MOST_HOSTS:
+            for other in islice(self.hosts.values(), _MOST_LOOKED_AT):
+                if not (other.in_use or other.is_wanted()):
+                    self._forget(other)
+                    break
+        is_wanted = partial(self._waiters.is_wanted, name)
+        host = self.hosts[name] = PacedHost(name, own_delay, is_wanted)
+        for request in self._scrapy.active:
+            state = self._states.get(request)
+            if state is not None and state.stage is Stage.SENT and state.host == name:
+                host.busy.add(request)
+        host.ended = self._ended.get(name, NEVER)
+        if host.busy:
+            self.occupied[name] = host
+        self._stats.paced_host()
+        return host
+
+    def _own_delay(self, request: Request, authority: Authority) -> float:
+        """Return the operator's own delay for the slot of a request."""
+        settings = self._crawler.settings
+        key = request.meta.get("download_slot") or authority.host
+        own = settings.getdict("DOWNLOAD_SLOTS").get(key, {}).get("delay")
+        return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
+
+    # --- what the frontier asks
+
+    def reserve(self, request: Request, state: RequestState) -> bool:
+        """Return whether a request may be handed out; if so, it has the next turn.
+
+        If it may not, :meth:`Waiters.due` is called when a request to the host may be.
+        """
+        host = self.hosts.get(state.host)
+        if host is None or not host.asks or self._fault is not None:
+            return True
+        if self._is_free(host) and self._has_room(host):
+            host.reserved_for, host.reserved_until = request, monotonic() + _UNCLAIMED
+            self.occupied[host.name] = host
+            return True
+        self._plan(host)
+        return False
+
+    def is_due(self, name: str) -> bool:
+        """Return whether a request to a host may be handed out, as far as this crawl knows."""
+        host = self.hosts.get(name)
+        if host is None or not host.asks or self._fault is not None:
+            return True
+        return self._is_free(host) and host.is_due(monotonic())
+
+    def _is_free(self, host: PacedHost) -> bool:
+        """Return whether no other request has the next turn."""
+        return not host.arrived and (host.reserved_for is None or self._is_late(host))
+
+    def look(self) -> bool:
+        """Free the turns of requests that do not come, and end those that were cancelled.
+
+        Return whether there were any.
+        """
+        active, found = self._scrapy.active, False
+        for name, host in list(self.occupied.items()):
+            if self._is_late(host):
+                found = True
+                self.offer(name)
+            for request in host.busy - active:
+                found = True
+                self.left(request)
+            if not host.in_use:
+                self.occupied.pop(name, None)
+        return found
+
+    def _is_late(self, host: PacedHost) -> bool:
+        """Return whether the request with the next turn was answered or dropped, or is held up."""
+        is_gone = host.reserved_for not in self._scrapy.active
+        return host.reserved_for is not None and (is_gone or monotonic() >= host.reserved_until)
+
+    # --- the last step
+
+    def arrive(self, request: Request) -> Awaitable[Request | None] | None:
+        """Note that a request is about to be sent; return what it has to wait for first.
+
+        Raises the fault because of which the pace of its host cannot be kept.
+        """
+        state = self._states.get(request)
+        if state is None:
+            return None  # it is for a robots.txt, so the gate has not seen it
+        host = self.hosts.get(state.host)
+        if host is None or not host.asks:
+            self._begin(request, state)
+            return None
+        if self._fault is not None:
+            raise self._fault
+        is_bypassed = request.meta.get("dont_obey_robotstxt")
+        if is_bypassed or (not host.arrived and self._has_room(host)):
+            self._grant(host, request)
+            return None
+        return self._wait(host, request, state)
+
+    async def _wait(self, host: PacedHost, request: Request, state: RequestState) -> Request | None:
+        """Wait until it is the turn of a request; return the request if it has to come back."""
+        turn: Deferred[bool] = Deferred()
+        state.move(Stage.WAITING)
+        heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
+        if host.reserved_for is request:
+            host.reserved_for = None
+        self.occupied[host.name] = host
+        try:
+            # What the engine has sent within its limits keeps its own place.
+            with self._places.lent(keeps_its_own=state.is_scheduled) as take_back:
+                turn.addCallback(take_back)
+                if not host.busy:
+                    self._look_at(host, max(host.due, monotonic()))
+                if await maybe_deferred_to_future(turn):
+                    return None
+        except BaseException:  # it was cancelled, perhaps after the grant
+            self.left(request)
+            raise
+        finally:
+            host.arrived = sorted(each for each in host.arrived if each[2] is not request)
+        return to_come_back(request)
+
+    def return_all(self) -> None:
+        """Return the requests of the scheduler that wait here to it: the crawl is closing."""
+        for host in list(self.occupied.values()):
+            for _, _, request, turn in list(host.arrived):
+                if self._states[request].is_scheduled and not turn.called:
+                    turn.callback(False)
+
+    def close(self) -> None:
+        """End everything: the crawl is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for host in self.hosts.values():
+            for _, _, _, turn in host.arrived:
+                if not turn.called:
+                    turn.callback(False)
+        if self._shared is not None:
+            self._shared.close()
+
+    # --- turns begin and end
+
+    def _grant(self, host: PacedHost, request: Request) -> None:
+        """Give a request its turn: its host is busy from now on."""
+        if host.reserved_for is request:
+            host.reserved_for = None
+        self.hosts.move_to_end(host.name)
+        self._begin(request, self._states[request])
+        host.busy.add(request)
+        self.occupied[host.name] = host
+
+    def _begin(self, request: Request, state: RequestState) -> None:
+        """Note that a request is sent."""
+        state.move(Stage.SENT)
+        self._waiters.sent(request, state)
+
+    def left(self, request: Request, *, was_sent: bool = True) -> None:
+        """Note that the download of a request has ended.
+
+        If it was not sent after all, no interval follows its turn.
+        """
+        try:
+            state = self._states.get(request)
+            if state is None or state.stage is not Stage.SENT:
+                return
+            state.move(Stage.ENDED)
+            host = self.hosts.get(state.host)
+            if host is not None and request in host.busy:
+                self._end(host, request, was_sent)
+            elif was_sent:
+                self._note_end(state.host, monotonic())
+            self._waiters.left(request)
+        except Exception as error:  # noqa: BLE001
+            self._distrust(error)
+
+    def _end(self, host: PacedHost, request: Request, was_sent: bool) -> None:
+        host.busy.discard(request)
+        if was_sent:
+            host.ended = monotonic()
+            if self._shared is not None:
+                self._shared.ended(host)
+        if not host.in_use:
+            self.occupied.pop(host.name, None)
+        self._forget_if_unused(host)
+        self.offer(host.name)
+
+    def interval_for(self, request: Request) -> float:
+        """Return the interval that is kept at the host of a request; 0 if none is."""
+        host = self.hosts.get(self._states[request].host)
+        return 0.0 if host is None else host.interval
+
+    def _forget_if_unused(self, host: PacedHost) -> None:
+        if not (host.asks or host.in_use or host.is_wanted()):
+            self._forget(host)
+
+    def _forget(self, host: PacedHost) -> None:
+        """Forget what a host asks for, but not when its last request ended."""
+        self.hosts.pop(host.name, None)
+        self._note_end(host.name, host.ended)
+
+    def _note_end(self, name: str, when: float) -> None:
+        self._ended.pop(name, None)
+        self._ended[name] = when
+        if len(self._ended) > _MOST_ENDS:
+            del self._ended[next(iter(self._ended))]
+
+    def _has_room(self, host: PacedHost) -> bool:
+        """Return whether a request to a host may start; ask for a turn of the store if need be."""
+        now = monotonic()
+        if not host.is_due(now):
+            return False
+        return self._shared is None or not host.interval or self._shared.has_turn(host, now)
+
+    def offer(self, name: str) -> None:
+        """Grant a turn of a host, or let a site of it be asked, if the host is due."""
+        host = self.hosts.get(name)
+        if host is None:
+            return
+        if self._is_offering:
+            # A request that gets its turn may give it back at once, one within the other.
+            self._look_at(host, monotonic())
+            return
+        self._is_offering = True
+        try:
+            if self._is_late(host):
+                host.reserved_for = None
+            self._serve(host)
+        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
+            self._distrust(error)
+        finally:
+            self._is_offering = False
+
+    def _serve(self, host: PacedHost) -> None:
+        while host.arrived and self._has_room(host):
+            _, _, request, turn = heappop(host.arrived)
+            if turn.called:
+                continue
+            try:
+                self._grant(host, request)
+            except Exception as error:
+                turn.errback(error)  # it has left the queue, so nothing else would
+                raise
+            turn.callback(True)
+        if not host.is_waited_for:
+            if self._shared is not None:
+                self._shared.settle(monotonic())  # gives back a turn that nothing will use
+        elif self.is_due(host.name):
+            self._waiters.due(host.name)
+        else:
+            self._plan(host)
+
+    def _plan(self, host: PacedHost) -> None:
+        """Look at a host again when its interval is over, or the next turn has lapsed.
+
+        Nothing has to be planned while a request of the host is under way, or the store is asked
+        for a turn: the end of the one and the answer of the other are events.
+        """
+        reserved_until = NEVER if host.reserved_for is None else host.reserved_until
+        when = max(host.due, reserved_until)
+        if when > monotonic() and not host.busy:
+            self._look_at(host, when)
+
+    # --- one timer for all hosts
+
+    def _look_at(self, host: PacedHost, when: float) -> None:
+        """Look at a host at a time, or before."""
+        if host.planned is None or when < host.planned:
+            host.planned = when
+            heappush(self._agenda, (when, host.name))
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if not self._agenda or (self._timer is not None and self._timer_at <= self._agenda[0][0]):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = self._agenda[0][0]
+        self._timer = call_later(max(self._timer_at - monotonic(), 0.0), self._look_around)
+
+    def _look_around(self) -> None:
+        self._timer = None
+        now = monotonic()
+        for _ in range(len(self._agenda)):
+            if self._agenda[0][0] > now:
+                break
+            when, name = heappop(self._agenda)
+            host = self.hosts.get(name)
+            if host is not None and host.planned == when:
+                host.planned = None
+                self.offer(name)
+        self._set_timer()
+
+    def _distrust(self, error: Exception) -> None:
+        """From now on refuse requests to hosts that ask for a pace: it could not be kept."""
+        if self._fault is None:
+            self._fault = error
+            self._stats.own_fault("The pace of a site", error)
+        for host in list(self.hosts.values()):
+            for _, _, _, turn in host.arrived:
+                if not turn.called:
+                    turn.errback(error)
+            self._waiters.due(host.name)
