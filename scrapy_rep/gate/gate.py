@@ -160,9 +160,9 @@ class Gate:
         If the request may pass, the pace that its rules ask for is kept from then on.
         """
         judged: Judged | None = state.judged
-        if judged is not None and judged.cached() is cached and judged.asked[1:] == asked[1:]:
-            if not self._judge.may_change(asked.authority):
-                return judged.judgement
+        is_same = judged is not None and judged.cached() is cached and judged.asked[1:] == asked[1:]
+        if judged is not None and is_same and not self._judge.may_change(asked.authority):
+            return judged.judgement
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is None:
             self._keep_pace(asked, judgement)

@@ -1,4 +1,4 @@
-"""The scheduler, which keeps requests until their site is ready: over Scrapy's queues, and over schedulers of a project."""
+"""The scheduler, over Scrapy's queues and over schedulers of a project."""
 
 from __future__ import annotations
 
