@@ -37,9 +37,11 @@ from scrapy_rep.stores.uri import shown
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.frontier.shared_pace import SharedTurns
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.records.recorder import DecisionRecorder
+    from scrapy_rep.sites.cached_rules import CachedRules
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -69,9 +71,7 @@ class Parts:
         self.recorder = self._make_recorder(run, overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         wanted = None if self.recorder is None else self.recorder.wants_verdict
-        judge = Judge(
-            self.cache.weigh, settings.pace_policy, use, self.overrides, wants_verdict=wanted
-        )
+        judge = Judge(self._weigh, settings.pace_policy, use, self.overrides, wants_verdict=wanted)
         self.explainer = Explainer(identity, self.cache, judge)
         self.account = Account(identity, stats, self.overrides, self.recorder)
         self.gate = Gate(
@@ -157,6 +157,15 @@ class Parts:
             withheld=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
+
+    def _weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Measure rules that were read for an agent; say once if they ask for a void pace."""
+        self.cache.weigh(authority, cached)
+        robots, agent = cached.robots, cached.agent
+        if robots is None or agent is None or not self._settings.crawl_delay:
+            return
+        if (void := robots.pace(agent).void) is not None:
+            robots.keep(("void", agent), lambda: self.stats.void_pace(authority, void))
 
     def _applied(self, overrides: tuple[Override, ...]) -> AppliedOverrides | None:
         if not overrides:

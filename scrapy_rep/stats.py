@@ -173,6 +173,10 @@ class RepStats:
                 f"{most:,g}",
             )
 
+    def void_pace(self, authority: Authority, line: str) -> None:
+        """Log a line of a robots.txt that should say a pace, and does not."""
+        logger.debug('robots.txt of %s: "%s" says no pace', authority, printable(line))
+
     def paced_host(self) -> None:
         """Count a host that asks for a pace; warn once if the store does not let workers share it.
 

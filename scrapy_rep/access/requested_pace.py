@@ -43,7 +43,7 @@ class PacePolicy(NamedTuple):
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent; None if there is none, or none is kept."""
         pace = robots.pace(agent) if self.keeps_delays else None
-        return RequestedPace(pace.interval) if pace is not None and any(pace) else None
+        return RequestedPace(pace.interval) if pace is not None and pace.interval else None
 
     def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return the verdict by which a pace refuses an allowed request; None if it does not."""

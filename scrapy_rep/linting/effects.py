@@ -93,7 +93,7 @@ class _Version(RobotsTxt):
         return self._said[key]
 
     def _pace(self, agent: str) -> Pace:
-        delay, rate = self.pace(agent)
+        delay, rate, _ = self.pace(agent)
         said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
         if rate is not None:
             said["request rate"] = f"{rate.requests}/{rate.seconds:g} s"

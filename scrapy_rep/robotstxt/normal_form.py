@@ -29,7 +29,7 @@ Two more comparisons are rare, and only a URI that needs them pays for them:
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from scrapy_rep.robotstxt.profiles import Profile
@@ -49,7 +49,6 @@ _NOT_OF_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]|%(?![0-9A-Fa-f]{2})")
 _UNRESERVED_ESCAPES: Final = re.compile(
     "%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 )
-_NOT_SENT: Final = re.compile(r"[\t\n\r\\]")
 _QUERY_STARTS: Final = re.compile("[?#]")
 _DOT: Final = re.compile("%2[Ee]")
 _ORIGIN: Final = re.compile("https?://[^/?;#%\\\\\x00- \x7f-\U0010ffff]+/")
@@ -61,6 +60,8 @@ _ENCODED: Final = {
 _STRAY_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
 _OPEN_END: Final = re.compile("%[0-9A-Fa-f]?$")
+_SHORT: Final = 100
+"""Octets of the longest pattern whose count is kept: a thousand outlive the files they are from."""
 _MAY_MATCH_WITHIN: Final = re.compile(r"\*[0-9A-F]|%[0-9A-Fa-f]?(?:\*|\$?$)")
 
 
@@ -83,6 +84,7 @@ class NormalForm:
             more = frozenset() if profile.unreserved_is_decoded else _UNRESERVED
             in_path, in_query = _KEPT_IN_PATH | more, _KEPT_IN_QUERY | more
         self._in_path, self._in_query = _escapes_but(in_path), _escapes_but(in_query)
+        self._counted = lru_cache(maxsize=1024)(self._count)
 
     def path_text(self, text: str) -> str:
         """Return octets of a path, before any ``?``, in normal form."""
@@ -122,7 +124,12 @@ class NormalForm:
         An octet that must be encoded counts as the three octets of its escape, and an escape of an
         unreserved character as that character. Everything else counts as written: a ``$`` in the
         middle of a pattern and ``%24`` mean the same and differ in length.
+
+        Counts are kept, because a literal is counted each time that it matches.
         """
+        return self._counted(pattern) if len(pattern) <= _SHORT else self._count(pattern)
+
+    def _count(self, pattern: str) -> int:
         longer = _NOT_ASCII if self.encodes else _NOT_OF_A_URI
         octets = len(pattern) + 2 * len(longer.findall(pattern))
         if self._decodes_unreserved and "%" in pattern:
@@ -177,7 +184,10 @@ def _as_sent(uri: str, form: NormalForm) -> str:
 
     So it is requested by clients that read URIs as browsers do. They do it before anything else.
     """
-    if form.encodes or not _NOT_SENT.search(uri):
+    # Four searches for a character take a third of the time of one for a set.
+    if "\\" not in uri and "\n" not in uri and "\r" not in uri and "\t" not in uri:
+        return uri
+    if form.encodes:
         return uri
     uri = uri.translate(dict.fromkeys(b"\t\n\r"))
     query = _QUERY_STARTS.search(uri)

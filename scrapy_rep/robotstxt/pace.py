@@ -2,7 +2,7 @@
 
 RFC 9309 section 2.2.4 leaves Crawl-delay and Request-rate open; sites write them (19 % and 0.4 % of
 real files), and crawlers obey them. Both belong to a group. If values disagree, the politest
-counts. An invalid value is ignored, and nothing is raised. What few sites write is read past: the
+counts. An invalid value is void, and nothing is raised. What few sites write is read past: the
 window of a rate (``1/5 0600-0845``; its rate counts all day) and Visit-time.
 """
 
@@ -21,10 +21,15 @@ PACE_KEYS: Final = (*SPELLINGS[CRAWL_DELAY], REQUEST_RATE)
 """A line with one of these ends the list of user-agent lines before it: one in three of the sites
 that write Crawl-delay has such a line for one crawler right above the group of another."""
 
-_NUMBER: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SECONDS: Final = re.compile(
+    r"((?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)[ \t]*(?:s|secs?|seconds?)?",
+    re.IGNORECASE,
+)
 _RATE: Final = re.compile(
     r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)[ \t]*([smhdSMHD]?)(?:[ \t]+[0-9:]{4,5}-[0-9:]{4,5})?"
 )
+_MOST_SHOWN: Final = 80
+"""Characters of a value that is not understood."""
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -41,10 +46,14 @@ class RequestRate(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What a group says about speed: the longest Crawl-delay, and the slowest Request-rate."""
+    """What a group says about speed: the longest Crawl-delay, and the slowest Request-rate.
+
+    ``void`` is the first line that says neither, such as ``crawl-delay: 5m``.
+    """
 
     crawl_delay: float | None = None
     request_rate: RequestRate | None = None
+    void: str | None = None
 
     @property
     def interval(self) -> float:
@@ -61,25 +70,26 @@ def speaks_of_pace(text: str) -> bool:
 
 def pace_of(group: Group, profile: Profile) -> Pace:
     """Return the pace that a group asks for, to which :data:`PACE_KEYS` belong."""
-    delays, rates = [], []
-    for line in lines_of(group, PACE_KEYS, profile):
-        if line.key == REQUEST_RATE:
-            rates.append(request_rate(line.value))
-        else:
-            delays.append(crawl_delay(line.value))
-    known = [rate for rate in rates if rate is not None]
-    return Pace(
-        max([delay for delay in delays if delay is not None], default=None),
-        max(known, key=lambda rate: rate.interval, default=None),
-    )
+    delays, rates, void = [], [], None
+    for _, key, value in lines_of(group, PACE_KEYS, profile):
+        if key == REQUEST_RATE and (rate := request_rate(value)) is not None:
+            rates.append(rate)
+        elif key != REQUEST_RATE and (delay := crawl_delay(value)) is not None:
+            delays.append(delay)
+        elif void is None:
+            void = f"{key}: {value[:_MOST_SHOWN]}"
+    slowest = max(rates, key=lambda rate: rate.interval, default=None)
+    return Pace(max(delays, default=None), slowest, void)
 
 
 def crawl_delay(value: str) -> float | None:
     """Return seconds between two requests, a year at most; None for an invalid value.
 
-    A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is invalid.
+    The unit may be named, and a comma is a decimal one: ``10s`` is 10, ``1,5`` is 1.5, ``1,000`` is
+    1. A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is invalid.
     """
-    return min(float(value), LONGEST_DELAY) if _NUMBER.fullmatch(value) else None
+    found = _SECONDS.fullmatch(value)
+    return min(float(found.group(1).replace(",", ".")), LONGEST_DELAY) if found else None
 
 
 def request_rate(value: str) -> RequestRate | None:

@@ -15,38 +15,54 @@ from scrapy_rep.robotstxt.profiles import Profile
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _WHOLE_TOKEN: Final = re.compile(r"([A-Za-z0-9_-]+)(?:[/,].*)?")
-_NAME_AND_VERSION: Final = re.compile(r"(?:^|[\s;,])([A-Za-z0-9_-]+)/[vV]?[0-9]")
-_COMPATIBLE: Final = re.compile(r"compatible\s*;", re.IGNORECASE)
-_URL_OR_ADDRESS: Final = re.compile(r"://|www\.|@")
-_BROWSERS: Final = frozenset(
-    ("chrome", "chromium", "crios", "edg", "edge", "firefox", "fxios", "galeon", "icab",
-     "iceweasel", "konqueror", "msie", "netscape", "omniweb", "opera", "opr", "safari",
-     "samsungbrowser", "seamonkey", "trident", "ucbrowser", "vivaldi")
-)  # fmt: skip
-_NOT_CRAWLERS: Final = _BROWSERS | frozenset(
-    ("android", "applewebkit", "blackberry", "build", "cpu", "cros", "darwin", "dalvik",
-     "freebsd", "gecko", "ios", "ipad", "iphone", "ipod", "khtml", "like", "linux", "macintosh",
-     "mobile", "netbsd", "openbsd", "playstation", "presto", "sunos", "symbianos", "tizen", "u",
-     "ubuntu", "unknown", "version", "webkit", "win64", "windows", "wow64", "wv", "x11", "x64",
-     "x86_64")
+_NAME_AND_VERSION: Final = re.compile(
+    r"(?:^|[\s;,])([A-Za-z0-9_-]+)(?:\.[A-Za-z0-9._-]*)?/[vV]?[0-9]"
+)
+_VERSION: Final = re.compile(r"/[0-9.]+")
+_MARK: Final = r"(?:://|www\.|@)"
+"""What a URL or a mail address has."""
+_NOT_CRAWLERS: Final = frozenset(
+    ("acheetahi", "adg", "aliapp", "alipayclient", "android", "aol", "aolbuild", "applewebkit",
+     "arora", "authentic8", "avast", "avg", "avira", "baiduboxapp", "basilisk", "beamrise",
+     "bingsapphire", "blackberry", "blazer", "brave", "bri", "build", "camino", "casperjs",
+     "ccleaner", "centos", "chedot", "chrome", "chromeframe", "chromium", "clr", "coast",
+     "comodo_dragon", "conkeror", "cpu", "crios", "crkey", "crmo", "cros", "cunaguaro", "cyberfox",
+     "dalvik", "darwin", "ddg", "debian", "dillo", "dingtalk", "duckduckgo", "dwb", "eawebkit",
+     "ecosia", "edg", "edga", "edge", "edgios", "electron", "epiphany", "falkon", "fedora",
+     "fennec", "firebird", "firefox", "firephp", "flock", "fluid", "flyflow", "focus", "freebsd",
+     "fxios", "galeon", "gecko", "goanna", "googletv", "gsa", "hbbtv", "headlesschrome", "icab",
+     "iceape", "icecat", "icedragon", "iceweasel", "iemobile", "ios", "ipad", "iphone", "ipod",
+     "iron", "jsdom", "k-meleon", "kaios", "kakaotalk", "kazehakase", "khtml", "kindle", "klar",
+     "konqueror", "librewolf", "like", "likewise", "line", "linux", "lunascape", "macintosh",
+     "maxthon", "metasr", "micromessenger", "midori", "minefield", "minimo", "mmwebid", "mobile",
+     "mozilla", "multizilla", "musical_ly", "mxios", "mxnitro", "mypal", "namoroka", "netbsd",
+     "netfront", "netpositive", "netscape", "nintendo", "norton", "nv", "oculus", "odyssey", "omi",
+     "omniweb", "openbsd", "openframe", "opera", "opios", "opr", "opt", "opx", "otter", "owb",
+     "palemoon", "phantomjs", "phoenix", "pixi", "playstation", "pre", "presto", "puffin", "qq",
+     "qt", "qtwebengine", "quark", "qupzilla", "rekonq", "renderer", "rockmelt", "rv", "sa",
+     "safari", "seamonkey", "servo", "shiretoko", "silk", "slackware", "sleipnir", "smarttva",
+     "snapchat", "songbird", "sraf", "stainless", "sunos", "superbird", "surf", "suse", "sv1",
+     "swiftfox", "symbianos", "tbs", "thunderbird", "tizen", "touchpad", "trident", "u", "u2",
+     "u3", "ubuntu", "ucweb", "unknown", "untrusted", "up", "version", "viera", "vivaldi",
+     "waterfox", "webclip", "webkit", "webos", "whale", "win64", "windows", "windowswechat", "wke",
+     "wow64", "wv", "x11", "x64", "x86_64", "xbox", "xweb", "yowser", "zetakey")
 )  # fmt: skip
 """Names of browsers, engines, systems and devices, in lower case."""
+_NOR_THESE: Final = re.compile(
+    r"[0-9]+|[a-z_]*browser(?:ng)?|asktb.*|fb[a-z]{2}|msie.*|nokia.*|series[0-9]+"
+)
+"""More of them: ``YaBrowser``, the toolbar ``AskTbORJ``, an app's ``FBAV``, ``MSIE8``."""
 
 
 def product_token(user_agent: str) -> str | None:
     """Return the product token of the crawler that a User-Agent string names.
 
-    RFC 9309 section 2.2.1, and the figure in it. A plain name is its own token. A crawler names
-    itself in one of three places; the first with a name counts:
-
-    1. the first product, unless that is ``Mozilla``: ``CCBot/2.0 (https://...)``;
-    2. what follows ``compatible;``, with a version or without: ``Mozilla/5.0 (compatible;
-       Bytespider; ...)``;
-    3. the first name with a version in a comment that holds a URL or an address:
-       ``Mozilla/5.0 ... (Applebot/0.1; +http://...)``.
+    RFC 9309 section 2.2.1, and the figure in it. A plain name is its own token. In a string the
+    first product counts, unless that is ``Mozilla``: ``CCBot/2.0 (https://...)``. After
+    ``Mozilla`` the first of :data:`FORMS` with a name counts.
 
     None means that the string does not name a crawler: it is a browser's, or it is empty. Names of
-    browsers, engines and systems are skipped in 2 and 3.
+    browsers, engines and systems are skipped in :data:`FORMS`.
     """
     text = user_agent.strip()
     first = _TOKEN.match(text)
@@ -55,26 +71,8 @@ def product_token(user_agent: str) -> str | None:
     name = first.group()
     if name.lower() != "mozilla" or name == text:
         return name
-    for following in _COMPATIBLE.split(text)[1:]:
-        if named := _compatible(following.partition(")")[0]):
-            return named
-    for part in text.split("(")[1:]:
-        comment = part.partition(")")[0]
-        if _URL_OR_ADDRESS.search(comment) and (named := _versioned(comment)):
-            return named
-    return None
-
-
-def _compatible(comment: str) -> str | None:
-    """Return the name that follows ``compatible;`` in a comment, unless it is a browser's.
-
-    After the name of a system only a name with a version counts, because other words describe the
-    system.
-    """
-    name = _product(comment.partition(";")[0])
-    if name is None or name.lower() in _BROWSERS:
-        return None
-    return _versioned(comment) if name.lower() in _NOT_CRAWLERS else name
+    named = (read(piece) for place, read, _ in FORMS for piece in place.findall(text))
+    return next(filter(None, named), None)
 
 
 def _product(text: str) -> str | None:
@@ -86,15 +84,44 @@ def _product(text: str) -> str | None:
     words = text.split()
     for word in words:
         if found := _WHOLE_TOKEN.fullmatch(word):
-            return found.group(1)
-    found = _TOKEN.match(words[0]) if words and not _URL_OR_ADDRESS.search(words[0]) else None
-    return found.group() if found else None
+            return _crawler(found.group(1))
+    found = _TOKEN.match(words[0]) if words and not re.search(_MARK, words[0]) else None
+    return _crawler(found.group()) if found else None
 
 
-def _versioned(comment: str) -> str | None:
+def _versioned(text: str) -> str | None:
     """Return the first name with a version that is not of a browser, engine or system."""
-    names = _NAME_AND_VERSION.findall(comment)
-    return next((str(name) for name in names if name.lower() not in _NOT_CRAWLERS), None)
+    return next(filter(_crawler, _NAME_AND_VERSION.findall(text)), None)
+
+
+def _last(text: str) -> str | None:
+    """Return the name with a version, or else the one behind the last version."""
+    return _versioned(text) or _product(_VERSION.split(text)[-1])
+
+
+def _crawler(name: str) -> str | None:
+    """Return a name, unless it is of a browser, engine, system or device."""
+    low = name.lower()
+    return None if low in _NOT_CRAWLERS or _NOR_THESE.fullmatch(low) else name
+
+
+_ADDRESS: Final = rf"[^()]*{_MARK}"
+_COMPATIBLE: Final = r"compatible\s*;"
+_OUTSIDE: Final = r"(?<![^()])([^()]*)"
+FORMS: Final = tuple(
+    (re.compile(place, re.IGNORECASE), read, example)
+    for place, read, example in (
+        (rf"{_COMPATIBLE}([^;)]*)", _product, "(compatible; Bytespider; foo@e.org)"),
+        (rf"\(({_ADDRESS}[^()]*)", _versioned, "Safari/9 (Applebot/0.1; +http://e.org)"),
+        (rf"{_OUTSIDE}\({_ADDRESS}", _last, "Safari/9 ArchiveBox/0.7.2 (+https://e.org)"),
+        (rf";([^;()]*)(?=;[^;()]*{_MARK})", _product, "Safari/9; Devin/1.0; +http://e.org"),
+        (r"\)[^()]*; ([^;()]+);?$", _product, "(KHTML, like Gecko) Safari/9; 360Spider"),
+        (rf"{_COMPATIBLE}([^)]*)", _versioned, "(compatible; MSIE 9.0; BingPreview/1.0b)"),
+        (rf"{_OUTSIDE}$", _versioned, "(KHTML, like Gecko) PTST/2112 Safari/9"),
+    )
+)
+"""Where a crawler names itself after ``Mozilla/5.0``: the pieces of a string that may hold its
+name, how that is read, and an example. The first form with a name counts."""
 
 
 def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:

@@ -190,7 +190,7 @@ class RobotsTxt:
     @property
     def size(self) -> int:
         """Octets of memory that this object takes, about; it grows with the crawlers that ask."""
-        return OCTETS_OF_A_FILE + len(self._body) + self._size_of_rules()
+        return OCTETS_OF_A_FILE + len(self._body) + _size_of(self._all_compiled())
 
     def text(self) -> str:
         """Return the text that is read; see :func:`scrapy_rep.robotstxt.text.text_of`."""
@@ -221,20 +221,19 @@ class RobotsTxt:
         wanted = self.tokens_of(agent)
         found = self._compiled.get(wanted)
         if found is None:
-            if len(self._compiled) >= MOST_AGENTS or self._size_of_rules() > MOST_OCTETS:
+            known = self._all_compiled() if self._compiled else set()
+            if len(self._compiled) >= MOST_AGENTS or _size_of(known) > MOST_OCTETS:
                 self._compiled.clear()
                 self._allows.clear()
+                known.clear()
             group = self.group(wanted)
-            same = [one for one in self._all_compiled() if one.spans == group.spans]
+            same = [one for one in known if one.spans == group.spans]
             compiled = same[0] if same else Compiled(group, self.profile)
             found = self._compiled[wanted] = group.token, compiled
         return found
 
     def _all_compiled(self) -> set[Compiled]:
         return {compiled for _, compiled in list(self._compiled.values())}
-
-    def _size_of_rules(self) -> int:
-        return sum([one.size for one in self._all_compiled()])
 
     def _values_of(self, key: str) -> tuple[str, ...]:
         return self.keep(key, lambda: lines.values_in(self.text(), key, self.profile))
@@ -259,6 +258,10 @@ class RobotsTxt:
                 found[allow].setdefault(pattern, line)
             compiled.lines = found
         return found
+
+
+def _size_of(known: set[Compiled]) -> int:
+    return sum([one.size for one in known])
 
 
 def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:

@@ -65,7 +65,9 @@ class Prefilter:
         prefixes: list[str] = []
         suffixes: list[str] = []
         inner: list[str] = []
-        for pattern in patterns.special:
+        special = patterns.special
+        may_change = form.may_change("".join(special))
+        for pattern in special:
             head, _, rest = pattern.removesuffix("$").partition("*")
             if len(head) > 1 or not rest:  # /a*b, /a$, /*
                 kind, text = prefixes, head
@@ -73,7 +75,7 @@ class Prefilter:
                 kind, text = inner, max(rest.split("*"), key=len)
             else:  # /*.gif$, /*print
                 kind, text = suffixes if pattern.endswith("$") else inner, rest
-            if form.may_change(text):
+            if may_change and form.may_change(text):
                 kind += {form.prefix(text), form.query_text(text)}
             else:
                 kind.append(text)
@@ -176,8 +178,10 @@ class Rules:
                 return of_others(uri[start:])
             if begins(uri[start:]) if begins else uri.startswith(prefixes, start):
                 return of_path(uri[start:], None, STEPS)
-            if uri.endswith(suffixes):
+            if suffixes and uri.endswith(suffixes):
                 return of_path(uri[start:], None, STEPS)
+            if not inner:  # as in most files, which have no suffixes either
+                return True
             for text in inner if "?" in uri or "=" in uri else without_query:
                 if text in uri:
                     return of_path(uri[start:], None, STEPS)

@@ -192,6 +192,31 @@ async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     assert result.stats["robotstxt/crawl_delay/applied"] == 2
 
 
+async def test_a_void_delay_is_said_once(site: Site, mode: str) -> None:
+    """RFC 9309 section 2.2.4: by site, however many requests there are, and it delays nothing."""
+    void = site.authorities(2, "User-agent: *\nCrawl-delay: 1,000,000\nDisallow: /no\n")
+    read = site.authority("User-agent: *\nCrawl-delay: 0,2 sec\n")
+    other = site.authority("User-agent: *\nAllow: /\n\nUser-agent: x\nCrawl-delay: 5m\n")
+    urls = [url for shop in (*void, read, other) for url in pages(shop, 3)]
+    urls += [void[0].url(f"/no/{number}") for number in range(3)]
+    result = await visit(urls, mode=mode, ROBOTSTXT_USER_AGENT="mybot")
+    for shop in void:
+        said = f'{shop.host}:{shop.port}: "crawl-delay: 1,000,000" says no pace'
+        assert len(result.lines(said, "DEBUG")) == 1
+    assert len(result.lines("says no pace")) == 2
+    assert min(gaps(read)) >= 0.2
+    assert result.stats["robotstxt/crawl_delay/applied"] == 1
+    assert len(result.forbidden) == 3
+
+
+async def test_a_void_delay_is_not_said_where_no_pace_is_kept(site: Site) -> None:
+    """REP_CRAWL_DELAY = False."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 5m\n")
+    result = await visit(pages(shop, 2), REP_CRAWL_DELAY=False)
+    assert len(shop.page_hits) == 2
+    assert result.lines("says no pace") == []
+
+
 async def test_a_long_delay_can_forbid(site: Site) -> None:
     """REP_OVER_MAX_CRAWL_DELAY = "forbid": a site that asks for too much is left alone."""
     shop, at_will = site.authority("User-agent: *\nCrawl-delay: 0.1\n"), site.authority(RULES)

@@ -78,6 +78,16 @@ def test_finding_stands_where_the_mistake_is(body: str, code: str, place: tuple[
 
 
 @rows(
+    "value, is_found",
+    [("10s", False), ("1,5", False), ("1,000,000", True), ("5m", True), ("", True), ("one", True)],
+)
+def test_a_void_delay_is_found(value: str, is_found: bool) -> None:
+    """RFC 9309 section 2.2.4: what a crawl reads past."""
+    found = codes(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n")
+    assert found == ["value-unreadable"] * is_found
+
+
+@rows(
     "between, found",
     [
         ("", [(3, 1)]),

@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (User-Agent strings are quoted whole)
 
-from scrapy_rep.robotstxt.product_token import product_token, tokens_of
+from scrapy_rep.robotstxt.product_token import FORMS, product_token, tokens_of
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
@@ -73,6 +73,45 @@ CRAWLERS = {
     "Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)": "MJ12bot",
     "Mozilla/5.0 (compatible; coccocbot-web/1.0; +http://help.coccoc.com/searchengine)": "coccocbot-web",
     "Mozilla/5.0 (compatible; Mail.RU_Bot/2.0; +http://go.mail.ru/help/robots)": "Mail",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/118.0.0.0 Safari/537.36 ArchiveBox/0.7.2 (+https://github.com/ArchiveBox/ArchiveBox/)": "ArchiveBox",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/91.0.4472.124 Safari/537.36 Flyriverbot/1.1 (+https://www.flyriver.com/; AI Content Source Check)": "Flyriverbot",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/78.0.3904.108 Safari/537.36 SeoSiteCheckup (https://seositecheckup.com)": "SeoSiteCheckup",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/65.0.3325.181 Safari/537.36 AppEngine-Google; (+http://code.google.com/appengine; appid: s~x)": "AppEngine-Google",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/137.0.0.0 Safari/537.36; Devin/1.0; +https://devin.ai": "Devin",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/50.0.2661.102 Safari/537.36; 360Spider": "360Spider",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/132.0.0.0 Safari/537.36; Manus-User/1.0": "Manus-User",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/96.0.4664.45 Safari/537.36 PTST/211202.211915": "PTST",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/69.0.3497.81 YisouSpider/5.0 Safari/537.36": "YisouSpider",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "renderer/2020.2.0 Chrome/78.0 Electron/7.1 Safari/537.36 PingdomTMS/2020.2": "PingdomTMS",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/79.0.3945.0 Safari/537.36 Criticalcss.com/2.0.0": "Criticalcss",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "PhantomJS/2.1.1 Safari/538.1 bl.uk_lddc_renderbot/2.0.0 (+ http://www.bl.uk/aboutus)": "bl",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 11_0 like Mac OS X) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/43.0 Mobile Safari/537.36; Bytespider;bytespider@bytedance.com": "Bytespider",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 7_0 like Mac OS X) AppleWebKit/537.51.1 (KHTML, like Gecko) "
+    "Mobile/11A465 Twitter for iPhone BrandVerity/1.0 (http://www.brandverity.com/why)": "BrandVerity",
+    "Mozilla/5.0 (Windows NT 6.1; rv:34.0) Gecko/20100101 Firefox/34.0; Dragonbot; http://www.dragonmetrics.com": "Dragonbot",
+    "Mozilla/5.0 (Windows; U; Windows NT 5.1; en-US) Speedy Spider (http://www.entireweb.com/about/)": "Speedy",
+    "Mozilla/5.0 (Windows NT 6.1; Win64; x64; +http://www.komodia.com/index.php) KomodiaBot/1.0": "KomodiaBot",
+    "Mozilla/5.0 (compatible) SemanticScholarBot (+https://www.semanticscholar.org/crawler)": "SemanticScholarBot",
+    "Mozilla/5.0 (compatible; +https://probely.com/sos) ProbelySPDR/0.1.0": "ProbelySPDR",
+    "Mozilla/4.0 compatible ZyBorg/1.0 (wn-14.zyborg@looksmart.net; http://www.WISEnutbot.com)": "ZyBorg",
+    "Mozilla/5.0 (compatible; Linux x86_64; Mail.RU_Bot/2.0; +http://go.mail.ru/help/robots)": "Mail",
+    "Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Trident/5.0;  WOW64;  BingPreview/1.0b)": "BingPreview",
+    "Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 5.1; RetrevoPageAnalyzer; +http://www.retrevo.com)": "RetrevoPageAnalyzer",
+    "Mozilla/5.0 Moreover/5.1 (+http://www.moreover.com)": "Moreover",
+    "Mozilla/5.0 zgrab/0.x": "zgrab",
     "Sogou web spider/4.0(+http://www.sogou.com/docs/help/webmasters.htm#07)": "Sogou",
     "Scrapy/2.14.0 (+https://scrapy.org)": "Scrapy",
     "python-requests/2.32.3": "python-requests",
@@ -107,7 +146,65 @@ NO_CRAWLERS = [
     "Mozilla/5.0 (compatible; Konqueror/4.5; Linux; X11; en_US) KHTML/4.5.4 (like Gecko) Kubuntu",
     "Mozilla/5.0 (compatible; Windows; U; Windows NT 6.2; WOW64; en-US; rv:12.0) "
     "Gecko/20120403211507 Firefox/12.0",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/134.0.0.0 Safari/537.36 EdgA/134.0.0.0",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/135.0.0.0 Mobile DuckDuckGo/5 Safari/537.36",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/140.0 YaBrowser/25.10.6 SA/3 Safari/537.36",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/133.0 Safari/537.36 OPR/117.0.0.0",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/120.0 Safari/537.36 Vivaldi/6.5",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/133.0 Safari/537.36 AVG/133.0",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "HeadlessChrome/120.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "PhantomJS/2.1.1 Safari/538.1",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "QtWebEngine/5.12.4 Chrome/69.0 Safari/537.36",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) jsdom/20.0.3",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "SamsungBrowser/27.0 Chrome/125.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/30.0 Safari/537.36 Puffin/4.8.0.2965AT",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Safari/537.36 (+https://example.org)",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Safari/537.36 (compatible; +https://example.org/)",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/64.0 Safari/537.36; Android 14",
+    "Mozilla/5.0 (iPad; CPU OS 15_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) GSA/319.0 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.3 Safari/605.1.15 Ddg/17.1",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_3_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 "
+    "[FBAN/FBIOS;FBAV/501.2.0;FBBV/717317385;FBDV/iPhone12,8]",
+    "Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 5.1; Trident/4.0; InfoPath.3; BRI/2; .NET4.0C; AskTbORJ/5.15)",
+    "Mozilla/5.0 (compatible; MSIE 10.0; Windows Phone 8.0; Trident/6.0; IEMobile/10.0; ARM; Touch; NOKIA; 909)",
+    "Mozilla/4.0 (compatible; MSIE 7.0; Windows Phone OS 7.0; Trident/3.1; IEMobile/7.0) Asus;Galaxy6",
+    "Mozilla/5.0 (X11; U; Linux i686; en-US; rv:1.9.1.3) Gecko/20090824 Fedora/1.0.7-1.1.fc4 Firefox/3.5.3",
+    "Mozilla/5.0 (X11; U; Linux i686; en-US; rv:1.9.1.2) Gecko/20090803 Ubuntu/9.04 (jaunty) Shiretoko/3.5.2",
+    "Mozilla/5.0 (Windows NT 10.0; rv:45.9) Gecko/20100101 Goanna/3.2 Firefox/45.9 PaleMoon/27.4.0",
+    "Mozilla/5.0 (Mobile; LYF_F30C; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.0",
+    "Mozilla/5.0 (Linux; Android 13; SM-G981U1; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 "
+    "Chrome/135.0 Mobile Safari/537.36 Line/15.4.2/IAB",
+    "Mozilla/5.0 (Windows NT 5.1; SV1; +https://example.org)",
 ]
+
+
+NAMES = ["Bytespider", "Applebot", "ArchiveBox", "Devin", "360Spider", "BingPreview", "PTST"]
+
+
+def test_each_form_has_an_example_that_no_form_before_it_reads() -> None:
+    """RFC 9309 section 2.2.1: the table of the forms says what each of them is for."""
+    assert len(FORMS) == len(NAMES)
+    for at, ((_, _, example), name) in enumerate(zip(FORMS, NAMES, strict=True)):
+        text = f"Mozilla/5.0 {example}"
+        readers = [
+            n for n, (place, read, _) in enumerate(FORMS) if any(map(read, place.findall(text)))
+        ]
+        assert readers[0] == at
+        assert product_token(text) == name
 
 
 @rows("user_agent", CRAWLERS)

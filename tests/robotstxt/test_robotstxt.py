@@ -89,9 +89,35 @@ def test_a_delay_is_of_the_user_agent_lines_right_above_it() -> None:
 
 
 ODD_DELAYS = [
-    *["nan", "NaN", "inf", "-inf", "infinity", "Infinity", "-1", "-0.5", "-1e400", "1,5", "1s", ""],
+    *[
+        "nan",
+        "NaN",
+        "inf",
+        "-inf",
+        "infinity",
+        "Infinity",
+        "-1",
+        "-0.5",
+        "-1e400",
+        "1,5,0",
+        "s",
+        "",
+    ],
     *["0x10", "1_000", "٣", "1 2", "one", "+5", "1e", "--1", ".", "1.2.3", "½", "1e+", "\x00"],
-    *[f"{number}{unit}" for number in range(60) for unit in ("s", "ms", " sec", "m", ",", "%")],
+    *[
+        "1,000,000",
+        "1.000,5",
+        "1,000.5",
+        "1,",
+        ",5",
+        "5m",
+        "5 min",
+        "1 h",
+        "10sx",
+        "10 s s",
+        "10-20",
+    ],
+    *[f"{number}{unit}" for number in range(60) for unit in ("ms", " minutes", "m", ",", "%")],
     *[f"{sign}{number}" for sign in ("-", "+", "~", "<") for number in range(30)],
 ]
 
@@ -111,7 +137,9 @@ def test_odd_delays_are_passed_by(value: str) -> None:
         (0.5, ["0.5", ".5"]),
         (2.0, ["2."]),
         (7.0, ["0" * 400 + "7", "7." + "0" * 400]),
-        (10.0, ["10", "1e1"]),
+        (10.0, ["10", "1e1", "10s", "10 s", "10S", "10 sec", "10secs", "10\tsecond", "10 Seconds"]),
+        (1.5, ["1,5", "1.5s", "1,5 sec", "1,50"]),
+        (1.0, ["1,000", "1,0", "1 second # at least"]),
         (LONGEST_DELAY, ["31536000", "31536001", "1e99", "1e400", "1e" + "9" * 400, "9" * 400_000]),
     ],
 )
@@ -120,6 +148,23 @@ def test_a_delay_is_a_number_of_seconds(seconds: float, values: list[str]) -> No
     for value in values:
         robots = RobotsTxt.parse(f"User-agent: a\nCrawl-delay: {value}\nDisallow:\n")
         assert robots.crawl_delay("a") == seconds, value[:99]
+
+
+@rows(
+    "lines, void",
+    [
+        (["Crawl-delay: 5m"], "crawl-delay: 5m"),
+        (["Crawl-delay: 5", "CRAWL DELAY: 1,000,000"], "crawl delay: 1,000,000"),
+        (["Request-rate: often", "Crawl-delay: soon"], "request-rate: often"),
+        (["Crawl-delay: " + "x" * 400_000], "crawl-delay: " + "x" * 80),
+        (["Crawl-delay: 10s", "Request-rate: 1/5", "Visit-time: 0600-0845"], None),
+    ],
+)
+def test_the_first_line_that_says_no_pace_is_known(lines: list[str], void: str | None) -> None:
+    """RFC 9309 section 2.2.4: an operator can see what a site meant, and it takes no memory."""
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *lines, "Disallow: /x"]))
+    assert robots.pace("a").void == void
+    assert not robots.allowed("https://e.org/x", "a")
 
 
 @rows(
