@@ -28,7 +28,7 @@ from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
 from scrapy_rep.commands.crawl import Project, in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.commands.output import EndingError, Status, counted, listed, note
+from scrapy_rep.commands.output import EndingError, Status, counted, listed, note, shown_url
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_stdin_twice, refuse_to_overwrite
 from scrapy_rep.gate.explain import Explainer, asked_for
 from scrapy_rep.gate.judge import Judge
@@ -315,10 +315,11 @@ def chunks_of(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _write(lines: bytes) -> None:
-    """Write whole lines, and nothing that a terminal acts on."""
+    """Write whole lines; to a terminal nothing that it acts on, and no password."""
     if sys.stdout.isatty():
         shown = lines.decode("utf-8", "surrogateescape").split("\n")
-        lines = "\n".join(map(escaped, shown)).encode("utf-8", "surrogateescape")
+        shown = [escaped(shown_url(line)) for line in shown]
+        lines = "\n".join(shown).encode("utf-8", "surrogateescape")
     sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()
 

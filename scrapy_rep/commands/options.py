@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from scrapy_rep.commands.output import Status
+from scrapy_rep.commands.output import Status, without_logins
 from scrapy_rep.robotstxt.printable import escaped
 
 _GLOBAL = """Scrapy's global options are allowed, too. Settings are given with -s:
@@ -76,6 +76,14 @@ _SUBCOMMANDS = {
         "the URL is allowed",
         "the URL is disallowed",
         "the robots.txt is unreachable",
+    ),
+    "sitemaps": _Subcommand(
+        "Which sitemaps does the robots.txt of a site name?",
+        "scrapy robots sitemaps https://example.org/",
+        {"urls": _URLS, "--spider": _SPIDER, "--format": _FORMAT},
+        "every site names a sitemap",
+        "a site names none",
+        "a robots.txt is unreachable",
     ),
     "lint": _Subcommand(
         "What is wrong with a robots.txt?",
@@ -173,7 +181,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with status 2."""
-        self.exit(Status.USAGE, f"{self.prog}: {escaped(message)} (see {self.prog} --help)\n")
+        self.exit(
+            Status.USAGE,
+            f"{self.prog}: {escaped(without_logins(message))} (see {self.prog} --help)\n",
+        )
 
     def add(self, options: Mapping[str, Option]) -> None:
         """Add options by their names."""

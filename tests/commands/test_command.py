@@ -18,7 +18,17 @@ from tests.rows import first, rows
 from tests.site import Site
 from tests.timed import timed
 
-SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "store", "verify", "report")
+SUBCOMMANDS = (
+    "check",
+    "explain",
+    "sitemaps",
+    "lint",
+    "diff",
+    "filter",
+    "store",
+    "verify",
+    "report",
+)
 ACTIONS = ("list", "show", "export", "import", "forget")
 LOAD = (
     "-c",
