@@ -142,10 +142,10 @@ _SUBCOMMANDS = {
     ),
     "verify": _Subcommand(
         "Do recorded decisions follow from an archive?",
-        "scrapy robots verify decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz",
+        "scrapy robots verify decisions.jsonl --warc robots-*.warc.gz",
         {
-            "log": _option("a decision log, of REP_DECISION_LOG", "DECISIONS|-"),
-            "--warc": _option("an archive; repeatable", "FILE", action="append", required=True),
+            "logs": _option("decision logs, of REP_DECISION_LOG", "DECISIONS|-", nargs="+"),
+            "--warc": _option("archives", "FILE", nargs="+", action="extend", required=True),
             "--format": _FORMAT,
         },
         "all decisions that could be compared agree",

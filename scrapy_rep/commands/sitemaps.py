@@ -59,8 +59,16 @@ def sitemaps_of(authority: Authority, known: CachedRules) -> list[str]:
     if known.robots is not None and known.answer is not None:
         base = known.answer.uri or authority.robots_uri
         for value in known.robots.sitemaps:
-            try:
-                named[requested_url(resolved(base, value))] = None
-            except (RefusedError, ValueError):
+            if url := _absolute(base, value):
+                named[url] = None
+            else:
                 note("sitemaps", f"{authority}: not the URL of a sitemap: {shown_url(value)}")
     return [*named]
+
+
+def _absolute(base: str, value: str) -> str:
+    """Return the URL of a sitemap, "" if it is not that of an http or https resource."""
+    try:
+        return requested_url(resolved(base, value))
+    except (RefusedError, ValueError):
+        return ""
