@@ -48,6 +48,10 @@ class BadSettingError(ValueError, SystemExit):
 class Addon:
     """Switches ``ROBOTSTXT_OBEY`` on, unless the project, spider or command line says otherwise."""
 
+    def __repr__(self) -> str:
+        """Return its name, as Scrapy's log lists it among the enabled add-ons."""
+        return "scrapy_rep.Addon" if type(self) is Addon else global_object_name(type(self))
+
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Check the settings of the project and the command line; change nothing.

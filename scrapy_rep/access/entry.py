@@ -56,7 +56,8 @@ class Failure:
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` rounds failed.
     ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
     is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
-    that the newest attempt failed on the crawler's own side, as a proxy may.
+    that the newest attempt failed on the crawler's own side, as a proxy may; ``detail`` is what its
+    error said, "" if there was none.
     """
 
     since: float
@@ -66,6 +67,7 @@ class Failure:
     cause: str = ""
     record: str = ""
     ours: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,6 +304,7 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
         cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
         record=outcome.record,
         ours=outcome.ours,
+        detail=outcome.detail,
     )
     return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
 

@@ -26,7 +26,7 @@ class RobotsCommand(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return what the list of commands says."""
-        return "Check, explain, lint and compare robots.txt files; filter URLs; stores; records"
+        return "Check, explain, lint and compare robots.txt files; sitemaps; filter URLs; records"
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add Scrapy's options; those of the subcommands are parsed from what is left over."""

@@ -18,7 +18,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError
 from scrapy_rep.commands.sources import DamagedError
-from scrapy_rep.gate.page_url import resource
+from scrapy_rep.gate.page_url import requested_url, resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
 from scrapy_rep.sites.redirects import RefusedError, resolved
@@ -198,8 +198,8 @@ def _body(record: Any, status: int) -> bytes:
 def _target(uri: str, location: str | None) -> str:
     """Return where a redirect leads to, "" if a crawl does not follow it."""
     try:
-        return "" if location is None else _normal(resolved(uri, location))
-    except RefusedError:
+        return "" if location is None else _normal(requested_url(resolved(uri, location)))
+    except (RefusedError, ValueError):
         return ""
 
 

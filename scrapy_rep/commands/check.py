@@ -12,7 +12,16 @@ from typing import Any
 
 from scrapy_rep.commands.crawl import Project, lack_of_rules, look_up
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.commands.output import Status, counted, listed, note, painted, say, say_json
+from scrapy_rep.commands.output import (
+    Status,
+    counted,
+    listed,
+    note,
+    painted,
+    say,
+    say_json,
+    shown_url,
+)
 from scrapy_rep.commands.sources import governing, read
 from scrapy_rep.gate.explain import LookUp
 from scrapy_rep.gate.page_url import requested_url
@@ -41,7 +50,7 @@ def run(project: Project, options: Namespace) -> Status:
     else:
         for url, one in zip(options.urls, found, strict=True):
             said = told(one.verdict, one.known)
-            say(f"{shown(one.verdict, 10)}  {escaped(url)}  {said}")
+            say(f"{shown(one.verdict, 10)}  {escaped(shown_url(url))}  {said}")
     return sum_up("check", found)
 
 
@@ -95,7 +104,7 @@ def as_json(url: str, one: LookUp, profile: str) -> dict[str, Any]:
     robots = None if known is None else known.robots
     said = None if robots is None else preferences(robots, requested_url(url), one.agent)
     return {
-        "url": url,
+        "url": shown_url(url),
         "verdict": word_of(verdict),
         **as_plain(verdict),
         "lack_of_rules": lack_of_rules(known) if known is not None and robots is None else None,

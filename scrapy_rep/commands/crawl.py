@@ -26,11 +26,18 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.commands.output import EndingError, Status, described, ending, note
+from scrapy_rep.commands.output import (
+    EndingError,
+    Status,
+    described,
+    ending,
+    note,
+    shown_url,
+)
 from scrapy_rep.commands.sources import governing, is_url, read, refuse_stdin_twice
 from scrapy_rep.gate.explain import Explainer, LookUp
 from scrapy_rep.gate.identity import Identity
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.sites.cached_rules import CachedRules
 
@@ -182,8 +189,8 @@ def _read(source: str) -> Version:
 
 def _fetched(url: str, known: CachedRules | None) -> Version:
     if known is None or known.unreachable:
-        cause = Cause.ERROR.value if known is None else known.cause
-        said = f"the robots.txt of {url} is unreachable: {cause}"
+        cause = Cause.ERROR.value if known is None else lack_of_rules(known)
+        said = f"the robots.txt of {shown_url(url)} is unreachable: {cause}"
         return Version(error=EndingError(said, Status.UNKNOWN))
     if known.body is not None:
         return Version(known.body)
@@ -194,7 +201,8 @@ def _fetched(url: str, known: CachedRules | None) -> Version:
 def lack_of_rules(known: CachedRules) -> str:
     """Return why a site has no rules: printable, in one line."""
     if known.unreachable or known.answer is None:
-        return escaped(known.cause)
+        detail = "" if known.failure is None else known.failure.detail
+        return printable(f"{known.cause}: {detail}" if detail else known.cause)
     return f"no robots.txt: status {known.answer.status}"
 
 

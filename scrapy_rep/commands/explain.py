@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scrapy_rep.commands.check import as_json, look_up_all, shown, sum_up
 from scrapy_rep.commands.crawl import Project, lack_of_rules
-from scrapy_rep.commands.output import Status, painted, say, say_json
+from scrapy_rep.commands.output import Status, painted, say, say_json, shown_url
 from scrapy_rep.exceptions import BY_ROBOTS_TXT
 from scrapy_rep.gate.explain import LookUp
 from scrapy_rep.gate.page_url import requested_url
@@ -70,7 +70,7 @@ def _parse(body: bytes, profile: str) -> RobotsTxt:
 
 
 def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:
-    say(f"{shown(one.verdict)}: {escaped(url)}")
+    say(f"{shown(one.verdict)}: {escaped(shown_url(url))}")
     if found is not None:
         rules = why(found.verdict)
     else:

@@ -28,7 +28,7 @@ from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
 from scrapy_rep.commands.crawl import Project, in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.commands.output import EndingError, Status, counted, listed, note
+from scrapy_rep.commands.output import EndingError, Status, counted, listed, note, shown_url
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_stdin_twice, refuse_to_overwrite
 from scrapy_rep.gate.explain import Explainer, asked_for
 from scrapy_rep.gate.judge import Judge
@@ -56,23 +56,23 @@ _NOT_A_URL, _TOO_LONG = "not a URL", "line too long"
 
 
 class Ruling(NamedTuple):
-    """What a site says: ``allowed(url)``, and ``why(url)`` if it is not.
+    """What a site says: ``allowed(url)``, and, if it is not, ``why(url)`` and ``counts_as(url)``.
 
-    ``rest`` is what lines that are not allowed are counted as: disallowed, undecided if the rules
-    are not known, or malformed. ``octets`` is the size of its robots.txt.
+    What is not allowed counts as disallowed, as undecided if the rules are not known, or as
+    malformed. ``octets`` is the size of its robots.txt.
     """
 
     allowed: Callable[[str], bool]
     why: Callable[[str], str]
-    rest: str = DISALLOWED
+    counts_as: Callable[[str], str] = lambda _: DISALLOWED
     octets: int = 0
 
 
 Find = Callable[[Authority], Ruling]
 
 
-def _refuses(reason: str, rest: str) -> Ruling:
-    return Ruling(lambda _: False, lambda _: reason, rest)
+def _refuses(reason: str, word: str) -> Ruling:
+    return Ruling(lambda _: False, lambda _: reason, lambda _: word)
 
 
 def _needs_no_rules(url: str) -> bool:
@@ -84,7 +84,9 @@ def _needs_no_rules(url: str) -> bool:
 
 
 _WITHOUT_SITE: Final = Ruling(
-    _needs_no_rules, lambda url: _TOO_LONG if url == _TOO_LONG else _NOT_A_URL, _MALFORMED
+    _needs_no_rules,
+    lambda url: _TOO_LONG if url == _TOO_LONG else _NOT_A_URL,
+    lambda _: _MALFORMED,
 )
 
 
@@ -107,8 +109,12 @@ def _ruling_of(
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
         return Ruling(robots.matcher(agent), reason, octets=octets)
-    rest = _UNDECIDED if known.unreachable else DISALLOWED
-    return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
+    return Ruling(
+        lambda url: judged(url).allowed,
+        reason,
+        lambda url: _UNDECIDED if is_undefined(judged(url)) else DISALLOWED,
+        octets,
+    )
 
 
 class Lines(NamedTuple):
@@ -193,7 +199,7 @@ class Sieve:
         return found
 
     def _reject(self, line: str, url: str, ruling: Ruling) -> None:
-        self.counts[ruling.rest] += 1
+        self.counts[ruling.counts_as(url)] += 1
         if self._rejected is not None:
             reason = ruling.why(url).encode("utf-8", "backslashreplace")
             shown = line if len(line) <= LONGEST else line[:_SHOWN] + "..."
@@ -309,10 +315,11 @@ def chunks_of(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _write(lines: bytes) -> None:
-    """Write whole lines, and nothing that a terminal acts on."""
+    """Write whole lines; to a terminal nothing that it acts on, and no password."""
     if sys.stdout.isatty():
         shown = lines.decode("utf-8", "surrogateescape").split("\n")
-        lines = "\n".join(map(escaped, shown)).encode("utf-8", "surrogateescape")
+        shown = [escaped(shown_url(line)) for line in shown]
+        lines = "\n".join(shown).encode("utf-8", "surrogateescape")
     sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()
 

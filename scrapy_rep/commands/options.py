@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from scrapy_rep.commands.output import Status
+from scrapy_rep.commands.output import Status, without_logins
 from scrapy_rep.robotstxt.printable import escaped
 
 _GLOBAL = """Scrapy's global options are allowed, too. Settings are given with -s:
@@ -77,6 +77,14 @@ _SUBCOMMANDS = {
         "the URL is disallowed",
         "the robots.txt is unreachable",
     ),
+    "sitemaps": _Subcommand(
+        "Which sitemaps does the robots.txt of a site name?",
+        "scrapy robots sitemaps https://example.org/",
+        {"urls": _URLS, "--spider": _SPIDER, "--format": _FORMAT},
+        "every site names a sitemap",
+        "a site names none",
+        "a robots.txt is unreachable",
+    ),
     "lint": _Subcommand(
         "What is wrong with a robots.txt?",
         "scrapy robots lint robots.txt https://example.org/",
@@ -134,10 +142,10 @@ _SUBCOMMANDS = {
     ),
     "verify": _Subcommand(
         "Do recorded decisions follow from an archive?",
-        "scrapy robots verify decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz",
+        "scrapy robots verify decisions.jsonl --warc robots-*.warc.gz",
         {
-            "log": _option("a decision log, of REP_DECISION_LOG", "DECISIONS|-"),
-            "--warc": _option("an archive; repeatable", "FILE", action="append", required=True),
+            "logs": _option("decision logs, of REP_DECISION_LOG", "DECISIONS|-", nargs="+"),
+            "--warc": _option("archives", "FILE", nargs="+", action="extend", required=True),
             "--format": _FORMAT,
         },
         "all decisions that could be compared agree",
@@ -173,7 +181,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with status 2."""
-        self.exit(Status.USAGE, f"{self.prog}: {escaped(message)} (see {self.prog} --help)\n")
+        self.exit(
+            Status.USAGE,
+            f"{self.prog}: {escaped(without_logins(message))} (see {self.prog} --help)\n",
+        )
 
     def add(self, options: Mapping[str, Option]) -> None:
         """Add options by their names."""

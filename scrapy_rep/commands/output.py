@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +17,11 @@ from scrapy_rep.records import EXTRAS, needs
 from scrapy_rep.robotstxt.printable import escaped
 
 logger = logging.getLogger("scrapy_rep")
+
+_LOGIN = re.compile(r"^([^/\\?#@]*:\s*[/\\]\s*[/\\])[^/\\?#]*@")
+"""User information in a URL, however Scrapy lets its beginning be written."""
+_LOGIN_WITHIN = re.compile(r"(?<=://)[^/?#\s]*@")
+"""The same of a URL within other text."""
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
@@ -89,10 +95,20 @@ def say_json(subcommand: str, results: Sequence[Any]) -> None:
     say(json.dumps(held, indent=2))
 
 
+def shown_url(url: str) -> str:
+    """Return a URL as it was given, but without user information, which may be a password."""
+    return _LOGIN.sub(r"\1", url)
+
+
+def without_logins(text: str) -> str:
+    """Return text that may quote URLs, without their user information."""
+    return _LOGIN_WITHIN.sub("", text)
+
+
 def note(subcommand: str, reason: str) -> None:
     """Write one line to stderr: the subcommand and a reason. The status stands if that fails."""
     try:
-        sys.stderr.write(f"scrapy robots {subcommand}: {escaped(reason)}\n")
+        sys.stderr.write(f"scrapy robots {subcommand}: {escaped(without_logins(reason))}\n")
     except OSError:
         silence(sys.stderr)
 

@@ -109,4 +109,6 @@ def governing(url: str) -> Authority | None:
     try:
         return governed(url)[1]
     except ValueError as error:
-        raise EndingError(f"{url}: {error}") from None
+        # Which part of a broken URL is a password is not certain.
+        before, _, rest = url.rpartition("@")
+        raise EndingError(f"{'...@' if before else ''}{rest}: {error}") from None

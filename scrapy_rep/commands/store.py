@@ -15,7 +15,16 @@ from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.commands.crawl import Project
-from scrapy_rep.commands.output import EndingError, Status, counted, note, say, say_json, table
+from scrapy_rep.commands.output import (
+    EndingError,
+    Status,
+    counted,
+    note,
+    say,
+    say_json,
+    shown_url,
+    table,
+)
 from scrapy_rep.commands.sources import governing, opened
 from scrapy_rep.sites.store_adapter import open_configured
 from scrapy_rep.stores import Store, StoreError
@@ -102,7 +111,10 @@ def _named(store: Store, options: Namespace) -> list[StoredEntry]:
         authority = governing(url)
         stored = None if authority is None else store.find(authority)
         if stored is None:
-            note(f"store {options.action}", f"the store knows nothing of {authority or url}")
+            note(
+                f"store {options.action}",
+                f"the store knows nothing of {authority or shown_url(url)}",
+            )
         else:
             found.append(stored)
     return found

@@ -1,24 +1,38 @@
 """``scrapy robots verify``: do recorded decisions follow from an archive?
 
 Of each decision by a rule, the robots.txt that its line names is read from the archive, and asked
-again. Nothing else is: neither times nor the pace, and no decision that rests on other things.
+again. Of every decision, what its line names has to fit: the site is that of the URL, the record is
+one of that site with that status, and the override is one of the run. Neither times nor the pace
+are compared, and no decision that rests on other things.
 """
 
 from __future__ import annotations
 
 import zlib
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.archives import Record, read_records
 from scrapy_rep.commands.crawl import Project
-from scrapy_rep.commands.output import EndingError, Status, counted, listed, note, say, say_json
-from scrapy_rep.commands.sources import DamagedError, opened
+from scrapy_rep.commands.output import (
+    EndingError,
+    Status,
+    counted,
+    listed,
+    note,
+    say,
+    say_json,
+    shown_url,
+)
+from scrapy_rep.commands.sources import DamagedError, opened, refuse_stdin_twice
+from scrapy_rep.overrides.override import REASON, Override
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine, read_lines
-from scrapy_rep.records.recorder import digest_of
+from scrapy_rep.records.recorder import BYPASSED, digest_of
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import truncate
@@ -39,8 +53,9 @@ NOT_BY_RULES, NOT_COMPARED = "not by rules", "not compared"
 
 
 class Compared(NamedTuple):
-    """The result for one line of the log."""
+    """The result for one line of a log."""
 
+    log: str
     line: int
     url: str
     result: str
@@ -49,17 +64,16 @@ class Compared(NamedTuple):
 
 def run(project: Project, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
+    refuse_stdin_twice(*options.logs)
     counts, whys = Counter[str](), Counter[str]()
     told: list[dict[str, object]] = []
-    records: dict[str, Record] = {}
-    for file in options.warc:
-        _read(file, records)
-    for one in _compared(options.log, records):
+    records = Records(options.warc)
+    for one in _compared(options.logs, records):
         counts[one.result] += 1
         if one.result == NOT_COMPARED:
             whys[one.why] += 1
         elif one.result == CONTRADICTED and options.format == "text":
-            say(escaped(f"line {one.line}: {one.url}: {one.why}"))
+            say(escaped(f"{one.log}:{one.line}: {one.url}: {one.why}"))
         if one.why and options.format == "json":
             told.append(one._asdict())
     if options.format == "json":
@@ -72,53 +86,78 @@ def run(project: Project, options: Namespace) -> Status:
     return Status.UNKNOWN if counts[NOT_COMPARED] else Status.CLEAN
 
 
-def _compared(log: str, records: Mapping[str, Record]) -> Iterator[Compared]:
-    """Yield the result for each decision of a log; raise ``EndingError`` for another file."""
+def _compared(logs: Sequence[str], records: Records) -> Iterator[Compared]:
+    """Yield the result for each decision of some logs; raise ``EndingError`` for another file."""
     runs: dict[str, RunLine] = {}
-    is_log = False
-    with opened(log) as stream:
-        for number, line in enumerate(read_lines(stream), 1):
-            is_log = is_log or line is not None
-            if isinstance(line, RunLine):
-                runs[line.crawl] = line
-            elif line is None:
-                yield Compared(number, "", NOT_COMPARED, _NO_LINE)
-            else:
-                yield Compared(number, line.url, *_compare(line, runs.get(line.crawl), records))
-    if not is_log:
-        raise EndingError(f"{log} is not a decision log")
+    for log in logs:
+        is_log = False
+        with opened(log) as stream:
+            for number, line in enumerate(read_lines(stream), 1):
+                is_log = is_log or line is not None
+                if isinstance(line, RunLine):
+                    runs[line.crawl] = line
+                elif line is None:
+                    yield Compared(log, number, "", NOT_COMPARED, _NO_LINE)
+                else:
+                    found = _compare(line, runs.get(line.crawl), records)
+                    yield Compared(log, number, shown_url(line.url), *found)
+        if not is_log:
+            raise EndingError(f"{log} is not a decision log")
 
 
-def _read(file: str, records: dict[str, Record]) -> None:
-    """Add the responses of an archive, by the IDs of their records.
+class Records:
+    """The responses of some archives, by the IDs of their records."""
 
-    An archive that is damaged is read up to there: what stands before that is sound.
-    """
+    def __init__(self, files: Sequence[str]):
+        self._by_id = {one.id: one for file in files for one in _sound_records(file)}
+        self._redirects: dict[str, set[str]] = defaultdict(set)
+        for one in self._by_id.values():
+            if one.location:
+                self._redirects[one.uri].add(one.location)
+
+    def find(self, record: str | None) -> Record | None:
+        """Return the response that a record is, or that it repeats, after other revisits or not."""
+        found = self._by_id.get(record or "")
+        for _ in self._by_id:  # a revisit may repeat itself in an archive that was changed
+            if found is None or not found.is_revisit:
+                break
+            found = self._by_id.get(found.refers_to)
+        return found
+
+    def leads_to(self, start: str, uri: str) -> bool:
+        """Return True if a URI is ``start``, or if redirects of the archives lead there."""
+        seen, left = {start}, [start]
+        while left and uri not in seen:
+            new = self._redirects.get(left.pop(), set()) - seen
+            seen |= new
+            left += new
+        return uri in seen
+
+
+def _sound_records(file: str) -> Iterator[Record]:
+    """Yield the responses of an archive; of a damaged one, those before the damage."""
     try:
-        records.update((one.id, one) for one in read_records(file, lambda _: True))
+        yield from read_records(file, lambda _: True)
     except DamagedError as error:
         note("verify", str(error))
 
 
-def _compare(
-    line: DecisionLine, run: RunLine | None, records: Mapping[str, Record]
-) -> tuple[str, str]:
+def _compare(line: DecisionLine, run: RunLine | None, records: Records) -> tuple[str, str]:
     """Return the result for a decision of a run, and why it is that."""
+    found = records.find(line.record)
+    wrong = _wrong_record(line, found, records)
+    if run is not None:
+        wrong = _wrong_site(line, run) or _wrong_override(line, run) or wrong
+    if wrong:
+        return CONTRADICTED, wrong
     said = line.without or line
     reason = said.reason.removesuffix(LAST_GOOD_COPY)
-    if line.digest is None or reason not in _BY_RULES:
+    is_by_rules = line.digest is not None and reason in _BY_RULES
+    if not is_by_rules and (line.record is None or found is not None):
         return NOT_BY_RULES, ""
-    if run is None:
-        return NOT_COMPARED, "the first line of its run is missing"
-    if line.without is None and any(one.authority == line.authority for one in run.overrides):
-        return NOT_COMPARED, "an override may have set its rules"
-    if run.settings.get("log_urls") != "full":
-        return NOT_COMPARED, "the log does not have its whole URL"
-    found = _first(line.record, records)
-    if found is None:
-        return NOT_COMPARED, "the archives lack its record"
-    if found.damage:
-        return NOT_COMPARED, found.damage
+    lack = _lack(line, run, found)
+    if lack or run is None or found is None:
+        return NOT_COMPARED, lack
     try:
         limit, profile = run.settings["max_size"], run.settings["profile"]
         digest, robots = _parsed(found.packed, limit, profile)
@@ -133,14 +172,53 @@ def _compare(
     return CONTRADICTED, f"by the archive it is {verdict}"
 
 
-def _first(record: str | None, records: Mapping[str, Record]) -> Record | None:
-    """Return the response that a record is, or that it repeats, after other revisits or not."""
-    found = records.get(record or "")
-    for _ in records:  # a revisit may repeat itself in an archive that was changed
-        if found is None or not found.is_revisit:
-            break
-        found = records.get(found.refers_to)
-    return found
+def _lack(line: DecisionLine, run: RunLine | None, found: Record | None) -> str:
+    """Return why a decision cannot be compared, "" if it can."""
+    if run is None:
+        return "the first line of its run is missing"
+    if line.without is None and any(one.authority == line.authority for one in run.overrides):
+        return "an override may have set its rules"
+    if run.settings.get("log_urls") != "full":
+        return "the log does not have its whole URL"
+    return "the archives lack its record" if found is None else found.damage
+
+
+def _wrong_site(line: DecisionLine, run: RunLine) -> str:
+    """Return that the site of a line is not that of its URL, "" if it is."""
+    if run.settings.get("log_urls") not in ("full", "path"):
+        return ""
+    try:
+        site = authority_of(line.url)
+    except ValueError:
+        site = None
+    is_right = line.authority == (None if site is None else str(site))
+    if is_right or (line.authority is None and line.digest is None):  # the crawler failed
+        return ""
+    return f"its URL is not one of {line.authority}"
+
+
+def _wrong_override(line: DecisionLine, run: RunLine) -> str:
+    """Return that a run has no override of a site as its line names it, "" if it has."""
+    is_overridden = line.override is not None or line.without is not None or line.reason == REASON
+    if not is_overridden or line.reason == BYPASSED:
+        return ""
+    # An entry has the fields that the text of an override is made of.
+    of_site = (one for one in run.overrides if one.authority == line.authority)
+    if str(line.override) in map(Override.__str__, of_site):  # type: ignore[arg-type]
+        return ""
+    return "the first line of its run has no such override of its site"
+
+
+def _wrong_record(line: DecisionLine, found: Record | None, records: Records) -> str:
+    """Return that a record is of another site, or has another status, "" if it does not."""
+    if found is None:
+        return ""
+    if not records.leads_to(f"{line.authority}/robots.txt", found.uri):
+        return f"its record in the archive is of {found.uri}"
+    has_rules = meaning_of(found.status) is Meaning.SUCCESS
+    if not found.damage and (line.status, line.digest is not None) != (found.status, has_rules):
+        return f"its record in the archive has the status {found.status}"
+    return ""
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Final
@@ -73,6 +74,8 @@ _HTML: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_NEXT_PATH: Final = re.compile(r"[^ \t,:](?:[ \t]*,[ \t]*|[ \t]+)/")
+"""Where a second path begins. A colon before it is that of a URL with a space, ``/http: /``."""
 _CONTROLS: Final = re.compile(
     "[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\xa0\xad\u200b-\u200f\u2028-\u202e\u2060\ufeff]"
 )
@@ -217,6 +220,23 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
             message = f'the path ends before the #: "{quoted(path)}" is what counts'
             fix = "write %23 for a # in a path, or a space before a comment"
             yield file.finding_at("comment-in-path", line, message, fix, mark + 1)
+        if path[:1] in ("/", "*") and (found := _NEXT_PATH.search(path)):
+            message = f'"{quoted(path)}" is read as one path, and not as several'
+            fix = "write a line for each path"
+            column = line.column + found.end() - 1
+            yield file.finding_at("several-paths", line, message, fix, column)
+        if "$" in path[:-1]:
+            yield _dollar(file, line)
+
+
+def _dollar(file: RobotsFile, line: Line) -> Finding:
+    """Return the finding about a ``$``, a warning if what follows it hardly belongs to a path."""
+    at = line.value.index("$")
+    message = f'the $ in "{quoted(line.value)}" is read as a character, and not as the end'
+    fix = "end the path with the $ if the end is meant"
+    one = file.finding_at("dollar-in-path", line, message, fix, line.column + at)
+    is_path = any(map(str.isalnum, line.value[at:]))
+    return one if is_path else replace(one, severity="warning", fix="end the path with the $")
 
 
 def _cannot_match(file: RobotsFile, line: Line) -> Finding:

@@ -178,7 +178,8 @@ def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence
     if decider is None:
         why = "no disallow rule that is as short or shorter matches there"
     else:
-        why = f'"{quoted(str(verdict.rule))}" in line {decider.number} decides without it'
+        rule = quoted(f"{decider.key.capitalize()}: {decider.value}")
+        why = f'"{rule}" in line {decider.number} decides without it'
         if decider.key != line.key == syntax.DISALLOW:
             severity = "warning"
             fix = "remove one of the two rules, or make the disallow rule the longer one"

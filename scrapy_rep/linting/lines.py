@@ -68,7 +68,6 @@ RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 
 _KNOWN: Final = {
     **{name: key for key, names in syntax.SPELLINGS.items() for name in names},
-    "visit-time": "visit-time",  # a few crawlers read it; this one reads past it
     syntax.ALLOW: syntax.ALLOW,
     syntax.DISALLOW: syntax.DISALLOW,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 _NOT_LOGGED = ("store", "overrides", "decision_log", "warc")
 """Settings that a run's line leaves out: a possible password, paths, and what stands apart."""
 
+BYPASSED = "dont_obey_robotstxt"
+"""The reason of an override without a name: the request does not obey."""
+
 
 class Basis(NamedTuple):
     """What a decision rests on: what is known of an authority, since when, and its digest."""
@@ -226,7 +229,7 @@ class DecisionRecorder:
             authority = authority_of(request.url)
         except ValueError:
             authority = None
-        verdict = Verdict(allowed=True, reason="dont_obey_robotstxt", override="without a name")
+        verdict = Verdict(allowed=True, reason=BYPASSED, override="without a name")
         self._append_required(self._line(request, request.url, authority, agent, verdict))
 
     def close(self) -> None:

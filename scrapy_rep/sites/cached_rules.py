@@ -134,6 +134,8 @@ def _size_of(entry: Entry, parsed: Answer | None) -> int:
     The rules parsed from that body include its octets in their own size.
     """
     size = _ENTRY_SIZE
+    if entry.failure is not None:
+        size += getsizeof(entry.failure.detail)
     for answer in (entry.answer, entry.refusal):
         if answer is not None:
             texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)

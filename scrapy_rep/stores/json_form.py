@@ -108,6 +108,7 @@ _CHECKS: dict[type[Answer | Failure], dict[str, Check]] = {
         "cause": _text,
         "record": _text,
         "ours": _truth,
+        "detail": _text,
     },
 }
 """The fields of each part, and how a value of each is checked."""

@@ -70,6 +70,30 @@ def test_unreachable_goes_before_disallowed(site: Site) -> None:
     assert ended.err == "scrapy robots check: of 2 URLs, 1 disallowed, 1 unreachable\n"
 
 
+@pytest.mark.parametrize("store", ["memory:", "sqlite:robots.db"])
+def test_failure_is_told_with_what_its_error_says(
+    shop: Authority, project: Path, store: str
+) -> None:
+    """By each subcommand, and once more from the store."""
+    (project / "shop" / "broken.py").write_text(
+        "class Broken:\n"
+        "    def process_response(self, request, response):\n"
+        "        raise RuntimeError('no \\x1b[2J tunnel')\n"
+    )
+    words = ("-s", 'DOWNLOADER_MIDDLEWARES={"shop.broken.Broken": 1}', "-s", f"REP_STORE={store}")
+    url = shop.url("/a")
+    said = r"error: no \x1b[2J tunnel"
+    for _ in range(2):
+        ended = robots("check", url, *words, cwd=project)
+        assert (ended.status, ended.out) == (3, f"unreachable  {url}  {said}\n")
+    assert told("check", url, *words, cwd=project)[0]["lack_of_rules"] == said
+    assert f": {said}\n" in robots("explain", url, *words, cwd=project).out
+    for words_of_two in (("lint", url), ("diff", "/dev/null", url)):
+        ended = robots(*words_of_two, *words, cwd=project)
+        assert ended.err.endswith(f"the robots.txt of {url} is unreachable: {said}\n")
+    assert robots("sitemaps", url, *words, cwd=project).err.endswith(f"{shop.url('')}: {said}\n")
+
+
 def test_rules_from_a_file_need_no_network(robots_txt: Path) -> None:
     """A file is tried before it is published."""
     urls = ("https://e.invalid/private", "ftp://e.invalid/private")

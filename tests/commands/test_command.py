@@ -18,7 +18,17 @@ from tests.rows import first, rows
 from tests.site import Site
 from tests.timed import timed
 
-SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "store", "verify", "report")
+SUBCOMMANDS = (
+    "check",
+    "explain",
+    "sitemaps",
+    "lint",
+    "diff",
+    "filter",
+    "store",
+    "verify",
+    "report",
+)
 ACTIONS = ("list", "show", "export", "import", "forget")
 LOAD = (
     "-c",
@@ -184,7 +194,7 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", first(1, [["check"], ["explain"], ["lint"], ["diff", "robots.txt"]])
+    "words", first(1, [["check"], ["explain"], ["lint"], ["diff", "robots.txt"], ["sitemaps"]])
 )
 def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: list[str]) -> None:
     """One line; nothing is kept waiting."""

@@ -83,8 +83,10 @@ def test_every_spelling_is_judged_as_a_crawl_judges_it(
     urls = spellings(site.authority(robots=TEXT).url(""))
     decided = crawled(urls)
     for words in ((), ("--robots-txt", file)):
-        said = {row["url"]: row["verdict"] == "allowed" for row in told("check", *words, *urls)}
+        rows = told("check", *words, *urls)
+        said = {url: row["verdict"] == "allowed" for url, row in zip(urls, rows, strict=True)}
         assert said == decided, words
+        assert {row["url"] for row in rows} == {url.replace("user:pw@", "") for url in urls}
         ended = robots("filter", *words, "--rejected", rejected, given="\n".join(urls))
         assert ended.out.split("\n")[:-1] == [url for url in urls if decided[url]], words
         dropped = [line.rpartition("\t")[0] for line in rejected.read_text().split("\n")[:-1]]

@@ -40,8 +40,7 @@ class Records:
     def verify(self, *words: object) -> Any:
         """What the command says of them."""
         archives = sorted(self.folder.glob("robots-*.warc.gz*"))
-        named = [word for one in archives for word in ("--warc", one)]
-        return robots("verify", self.log, *named, *words)
+        return robots("verify", self.log, "--warc", *archives, *words)
 
     def assert_undecided(self, why: str) -> None:
         """Not every decision could be compared, and the reason is given."""
@@ -125,11 +124,154 @@ async def test_a_changed_decision_differs(
     records.change(lambda line: line.update(change))
     ended = records.verify()
     assert ended.status == 1
-    assert ended.out.startswith("line 2: http://127.")
-    assert "archive" in ended.out
+    assert ended.out.startswith(f"{records.log}:2: http://127.")
+    assert "archive" in ended.out or "its URL is not one of http://127." in ended.out
     assert ended.err.endswith("1 decision: 1 contradicted\n")
     found = json.loads(records.verify("--format", "json").out)
     assert [one["result"] for one in found["results"]] == ["contradicted"]
+
+
+def verdict(line: dict[str, Any]) -> dict[str, Any]:
+    """The verdict of a line."""
+    return {name: line[name] for name in ("allowed", "rule", "line", "group", "reason")}
+
+
+def pass_for(line: dict[str, Any], reason: str, **more: Any) -> None:
+    """Make a refusal by a rule one of a request that passed for another reason."""
+    line |= {"allowed": True, "rule": None, "line": None, "group": None, "reason": reason, **more}
+
+
+def assert_contradicted(records: Records, why: str) -> None:
+    """One decision is, for this reason."""
+    ended = records.verify()
+    assert (ended.status, ended.out.count("\n"), why in ended.out) == (1, 1, True), ended
+
+
+async def test_record_of_another_site_is_no_evidence(site: Site, records: Records) -> None:
+    """Although its rules say the same, and its digest is named."""
+    shops = [site.authority(RULES + f"# {name}\n") for name in "ab"]
+    urls = [shop.url("/private/a") for shop in shops]
+    (await crawl(settings=records.settings(), plans=urls)).check()
+    lines = [json.loads(line) for line in records.log.read_bytes().splitlines()]
+    kept = {name: lines[1][name] for name in ("record", "digest")}
+    records.change(lambda line: line.update(kept))
+    assert_contradicted(records, f"its record in the archive is of {lines[1]['authority']}/robots")
+
+
+async def test_site_of_a_line_is_that_of_its_url(site: Site, records: Records) -> None:
+    """Where the log has only paths, too; whether a rule has decided or not."""
+    await one_decision(records, site, REP_LOG_URLS="path")
+    records.change(lambda line: line.update(authority="http://127.9.9.9"))
+    assert_contradicted(records, "its URL is not one of http://127.9.9.9")
+    records.change(lambda line: line.update(authority=None))
+    assert_contradicted(records, "its URL is not one of None")
+    records.change(lambda line: pass_for(line, "unreachable", authority="ftp://e.org", digest=None))
+    assert_contradicted(records, "its URL is not one of ftp://e.org")
+
+
+async def test_record_with_another_address_is_no_evidence(site: Site, records: Records) -> None:
+    """The archive was changed."""
+    url = await one_decision(records, site)
+    [archive] = records.folder.glob("robots-*.warc.gz")
+    origin = url.partition("/private")[0]
+    other = origin[:-1] + ("1" if origin[-1] != "1" else "2")
+    octets = gzip.decompress(archive.read_bytes())
+    field = b"WARC-Target-URI: %b/robots.txt"
+    assert field % origin.encode() in octets
+    octets = octets.replace(field % origin.encode(), field % other.encode())
+    archive.write_bytes(gzip.compress(octets))
+    assert_contradicted(records, f"its record in the archive is of {other}/robots.txt")
+
+
+async def test_override_of_a_line_is_one_of_its_run(site: Site, records: Records) -> None:
+    """Of the same site; one that was made up is not, with or without the verdict without it."""
+    url = await one_decision(records, site)
+    allows = "allow, entry 1: our own site (ops@example.org, until 2099-01-01)"
+    why = "the first line of its run has no such override of its site"
+    whole = records.log.read_bytes()
+    for name, without in ((allows, verdict), (None, verdict), (allows, lambda _: None)):
+        records.log.write_bytes(whole)
+        records.change(
+            lambda line, name=name, without=without: pass_for(
+                line, "override", override=name, without=without(line)
+            )
+        )
+        assert_contradicted(records, why)
+    entry = {"entry": 1, "action": "allow", "paths": [], "value": None, "until": "2099-01-01"}
+    entry |= {"reason": "our own site", "by": "ops@example.org"}
+    records.log.write_bytes(whole)
+    records.change(lambda line: pass_for(line, "override", override=allows, without=verdict(line)))
+    for authority, status in (("http://127.9.9.9", 1), (url.partition("/private")[0], 0)):
+        entry["authority"] = authority
+        records.change(lambda line: line.update(overrides=[entry]), 0)
+        assert records.verify().status == status
+
+
+@pytest.mark.parametrize("status", [404, 200])
+async def test_record_with_another_status_is_no_evidence(
+    site: Site, records: Records, status: int
+) -> None:
+    """A refusal by the rules of a 200 was made a page of a site without a robots.txt."""
+    await one_decision(records, site)
+    records.change(
+        lambda line: pass_for(
+            line, "unavailable", outcome="unavailable", status=status, digest=None
+        )
+    )
+    assert_contradicted(records, "its record in the archive has the status 200")
+
+
+async def test_a_404_is_looked_up_too(site: Site, records: Records) -> None:
+    """No rule has decided, but its record must be there and say the same."""
+    gone = site.authority(Reply(404))
+    (await crawl(settings=records.settings(), plans=[gone.url("/a")])).check()
+    assert records.verify()[::2] == (0, "scrapy robots verify: 1 decision: 1 not by rules\n")
+    records.change(lambda line: line.update(status=410))
+    assert_contradicted(records, "its record in the archive has the status 404")
+    records.change(lambda line: line.update(record="urn:uuid:0"))
+    records.assert_undecided("1 not compared; 1: the archives lack its record")
+
+
+async def test_redirect_to_any_path_leads_to_its_record(site: Site, records: Records) -> None:
+    """A request quotes what may not stand in a URL; more redirects than are followed, too."""
+    shop = site.authority(RULES)
+    far = site.authority(redirect(shop.url("/robots.txt")))
+    for _ in range(6):
+        far = site.authority(redirect(far.url("/robots.txt")))
+    odd = site.authority(redirect(shop.url("/\u00e4 b|c?\u00e4").encode().decode("latin-1")))
+    plans = [one.url("/private/a") for one in (odd, far)]
+    (await crawl(settings=records.settings(), plans=plans)).check()
+    said = "scrapy robots verify: 2 decisions: 1 confirmed, 1 not by rules\n"
+    assert records.verify() == (0, "", said)
+
+
+async def test_several_logs_and_archives_are_given_as_a_shell_gives_them(
+    site: Site, records: Records
+) -> None:
+    """Also compressed, and in the words of several options."""
+    logs = [records.folder / f"decisions-{number}.jsonl" for number in (1, 2)]
+    for records.log in logs:
+        await one_decision(records, site)
+    records.change(lambda line: line.update(line=1))
+    packed = logs[1].with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(logs[1].read_bytes()))
+    archives = sorted(records.folder.glob("robots-*.warc.gz"))
+    assert len(archives) == 2
+    both = (
+        (logs[0], packed, "--warc", *archives),
+        (
+            *("--warc", archives[0], "--warc", archives[1]),
+            *("--", logs[0], packed),
+        ),
+    )
+    for words in both:
+        ended = robots("verify", *words)
+        assert ended.status == 1
+        assert ended.out.startswith(f"{packed}:2: http://127.")
+        assert ended.err.endswith("2 decisions: 1 confirmed, 1 contradicted\n")
+    [found] = json.loads(robots("verify", *both[0], "--format", "json").out)["results"]
+    assert (found["log"], found["line"]) == (str(packed), 2)
+    assert robots("verify", "-", "-", "--warc", *archives).status == 2
 
 
 @pytest.mark.parametrize("kept", ["path", "hash"])

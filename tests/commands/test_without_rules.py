@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,6 +77,29 @@ def test_what_decides_in_a_crawl_decides_here(
     for url, said in verdicts.items():
         if said.verdict != "allowed":
             assert rejected[url].startswith("Disallow: " if said.reason == "rule" else said.reason)
+
+
+def test_url_that_an_override_forbids_is_decided_where_the_site_is_unreachable(
+    site: Site, tmp_path: Path
+) -> None:
+    """By `filter` too: it is disallowed, as in a crawl, and only the others are undecided."""
+    shop = site.authority(robots=Reply(503))
+    about = f'authority = "{shop.url("")}"\npaths = ["/a"]\nreason = "ours"\nby = "ops"\n'
+    about += f"until = {datetime.now(timezone.utc).date() + timedelta(days=7)}\n"
+    actions = [f'[[override]]\n{about}action = "{action}"\n' for action in ("allow", "forbid")]
+    (tmp_path / "both.toml").write_text("".join(actions))
+    words = options({"REP_RETRY_DELAYS": "[]", "REP_OVERRIDES": tmp_path / "both.toml"})
+    urls = [shop.url("/a"), shop.url("/b")]
+    rejected = tmp_path / "rejected"
+    words += ["--rejected", str(rejected)]
+    ended = robots("filter", *words, given=urls[0])
+    said = "scrapy robots filter: 1 line: 1 disallowed\n"
+    assert ended == (0, "", said)
+    assert rejected.read_text().startswith(f"{urls[0]}\toverride: forbid, entry 2: ours (ops, ")
+    ended = robots("filter", *words, given="\n".join(urls))
+    assert ended == (3, "", "scrapy robots filter: 2 lines: 1 disallowed, 1 undecided\n")
+    crawled = crawl_in_child(settings=obey(REP_OVERRIDES=str(tmp_path / "both.toml")), plans=urls)
+    assert [by_crawl(crawled.ending(url)).verdict for url in urls] == ["disallowed", "unreachable"]
 
 
 @pytest.mark.parametrize("status", [503, 403])

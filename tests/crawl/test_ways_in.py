@@ -48,6 +48,8 @@ async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
     assert gates(result) == ["RepDownloaderMiddleware"]
     assert result.crawler.settings.getbool("ROBOTSTXT_OBEY")
     assert len(shop.robots_hits) == 1
+    listed = [line.text for line in result.log if line.text.startswith("Enabled addons")]
+    assert ["[scrapy_rep.Addon]" in line for line in listed] == [bool(settings.get("ADDONS"))]
     if "DOWNLOADER_MIDDLEWARES" not in settings:
         assert result.lines("", "WARNING") == []
 

@@ -63,6 +63,8 @@ def test_ordinary_file_has_no_finding(body: str) -> None:
         ("User-agent: a\n\nUser-agent: b\nDisallow: /\n", "group-read-two-ways", (3, 1)),
         ("User-agent: *\nSitemap: /s\n", "sitemap-not-absolute", (2, 10)),
         ("User-agent: *\rDisallow: a\r", "path-cannot-match", (2, 11)),
+        ("User-agent: *\nDisallow: /\u00e9/ /b\n", "several-paths", (2, 15)),
+        ("User-agent: *\nAllow: /\u00e9*$y\n", "dollar-in-path", (2, 11)),
         ("\ufeffDisallow: /\n", "rule-before-group", (1, 1)),
         ("User-agent: *\nContent-Usage: /x foo=n\n", "content-usage-unknown-label", (2, 19)),
         (
@@ -129,6 +131,68 @@ def test_fix_of_a_path_is_one_that_matches(path: str, fix: str | None) -> None:
     """What may begin with a host is left to the reader."""
     found = fixes(f"User-agent: *\nDisallow: {path}\n", "path-cannot-match")
     assert found == [fix] * (fix is not None)
+
+
+@rows(
+    "path, found",
+    [
+        ("/tmp/ /cgi-bin/", True),
+        ("/tmp/\t/cgi-bin/", True),
+        ("/foo, /bar", True),
+        ("/foo,/bar", True),
+        ("/foo , /bar, /baz", True),
+        ("*.gif /b", True),
+        ("/a b/c", False),
+        ("/city clerk/", False),
+        ("/*,*", False),
+        ("/*/,skiing:1", False),
+        ("/0,1283,48946,00.html", False),
+        ("/http: /", False),
+        ("/* */", False),
+        ("/\u00a0/", False),
+        ("/*?term=\u8005*/", False),
+    ],
+)
+def test_several_paths_in_a_rule_are_told_from_a_path_with_a_space_or_a_comma(
+    path: str, found: bool
+) -> None:
+    """RFC 9309 section 2.2.2: a rule has one path. The paths are those of real files."""
+    of_paths = [*places(f"User-agent: *\nDisallow: {path}\n", "several-paths")]
+    assert bool(of_paths) == found
+
+
+@rows(
+    "path, severity",
+    [
+        ("/*.php$", None),
+        ("/x*$y", "information"),
+        ("/*$history", "information"),
+        ("/phones/Optus-$30", "information"),
+        ("/*.pdf$/", "warning"),
+        ("/*.png$}", "warning"),
+        ("/*.asp$$", "warning"),
+        ("/*.asp$ # $b", None),
+    ],
+)
+def test_dollar_within_a_path_is_a_character(path: str, severity: str | None) -> None:
+    """RFC 9309 section 2.2.3; where it can hardly be meant as one, it is a warning."""
+    found = lint(f"User-agent: *\nAllow: {path}\n".encode())
+    assert [one.severity for one in found if one.code == "dollar-in-path"] == [severity] * (
+        severity is not None
+    )
+
+
+def test_rule_of_other_letters_that_decides_is_quoted_as_it_is_written() -> None:
+    """RFC 9309 section 2.2.2: paths are UTF-8."""
+    body = "User-agent: *\nDisallow: /\u65e5\u672c\nDisallow: /\u65e5\u672c/a\n"
+    [found] = [one for one in lint(body.encode()) if one.code == "rule-without-effect"]
+    assert '"Disallow: /\u65e5\u672c" in line 2 decides without it' in found.message
+
+
+@rows("key", ["Visit-time: 0600-0845", "Noindex: /a", "Comments: none"])
+def test_key_that_nothing_reads_has_no_effect(key: str) -> None:
+    """It says so, whichever document once defined the key."""
+    assert codes(f"User-agent: *\n{key}\nDisallow: /a\n") == ["key-without-effect"]
 
 
 @rows(
