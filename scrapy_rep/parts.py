@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
+from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.stop import StopWatch
 from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.gate.account import Account
@@ -58,7 +59,9 @@ class Parts:
         identity = self.identity = Identity(crawler, settings)
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
-        self.frontier = Frontier(crawler, scrapy, stats, self.places)
+        self.frontier = Frontier(crawler, scrapy, stats, self.places, time.time)
+        interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        self.progress = Progress(self.frontier, interval)
         shared = self._shared_turns()
         self.turns = Turns(
             crawler, settings, scrapy, self.places, self.frontier, stats, shared=shared
@@ -84,11 +87,13 @@ class Parts:
             account=self.account,
             stats=stats,
             clock=time.time,
+            defer_unreachable=settings.defer_unreachable,
         )
         self.frontier.connect(self.gate, self.turns)
 
     def open(self) -> None:
         """Open what needs an open spider."""
+        self.progress.open()
         if self.overrides is not None:
             self.overrides.name_expired()
         if self.archive is not None:
@@ -100,6 +105,7 @@ class Parts:
         """Close what is open: nothing is fetched, granted, stored or recorded any more."""
         if self.overrides is not None:
             self.overrides.close()
+        self.progress.close()
         self.stop.close()
         self.cache.interrupt()
         self.turns.close()

@@ -75,7 +75,8 @@ class RobotsParsed:
 
         ``request`` is the request that asked for the rules.
         """
-        if _ROBOTS_PARSED is None:
+        if _ROBOTS_PARSED is None or not self._has_listeners():
+            self.is_heard = False
             return
         sent = self._crawler.signals.send_catch_log_async(
             signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=request

@@ -59,6 +59,13 @@ class RepSchedulerMixin:
             return found
         return self._frontier.next(base.next_request)
 
+    def get_next_request_delay(self) -> float | None:
+        """Return the seconds until a request may be ready; None if that is not known.
+
+        Versions of Scrapy with a throttler ask for this.
+        """
+        return None if self._frontier is None else self._frontier.next_request_delay
+
     def close(self, reason: str) -> Any:
         """Give back to the base what was taken out of it, and close it."""
         base: Any = super()

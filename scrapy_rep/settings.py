@@ -230,6 +230,7 @@ class RepSettings:
     retry_delays: tuple[float, ...] = _setting(_several(_number(0)), (1.0, 5.0))
     unreachable_ttl: tuple[float, float] = _setting(_back_off, (60.0, 3_600.0))
     stale_if_unreachable: float = _setting(_number(0), 30 * DAY)
+    defer_unreachable: float = _setting(_number(0), 0.0)
     max_ttl: float = _setting(_number(MIN_LIFETIME), DAY)
     access_denied: str = _setting(_one_of("allow", "disallow"), "allow")
     max_redirects: int = _setting(_whole(LEAST_REDIRECTS, "hops"), LEAST_REDIRECTS)

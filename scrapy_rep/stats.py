@@ -38,6 +38,7 @@ EVICTED = "robotstxt/cache/evicted"
 WAITING = "robotstxt/waiting"
 WAITING_MAX = "robotstxt/waiting/max"
 WAITING_SITES_MAX = "robotstxt/waiting/sites/max"
+WAITING_PACE_ONLY = "robotstxt/waiting/pace_only_time"
 STORE_ERROR = "robotstxt/store/error"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
 CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
@@ -122,6 +123,16 @@ class RepStats:
             "the last good copy is followed" if stale else f"nothing is requested from it{but}",
             retry_in,
         )
+
+    def deferral_begins(self, authority: Authority, seconds: float) -> None:
+        """Log that the requests to an unreachable site wait for the next attempt."""
+        logger.info(
+            "Requests to %s wait for its robots.txt; next attempt in %.0f s", authority, seconds
+        )
+
+    def deferral_ends(self, authority: Authority, why: str) -> None:
+        """Log why the requests to a site wait for its robots.txt no longer."""
+        logger.info("robots.txt of %s %s", authority, why)
 
     def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
         """Log a fault of this package or its surroundings, and what follows from it.

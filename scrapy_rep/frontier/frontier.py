@@ -19,7 +19,6 @@ first, and all requests go to the gate, where they wait in place.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.frontier.places import Places
-    from scrapy_rep.frontier.sites import SiteQueues
+    from scrapy_rep.frontier.sites import Site, SiteQueues
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
 
@@ -107,6 +106,13 @@ class Politeness(Protocol):
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
 
+    def interval_of(self, name: str) -> float:
+        """Return the interval that is kept at a host; 0 if none is."""
+
+    @property
+    def next_look(self) -> float | None:
+        """When a host is looked at next, by the monotonic clock; None if none waits."""
+
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
 """The frontier of each crawl. It refers to its crawler, which would not be freed otherwise."""
@@ -127,16 +133,24 @@ def authority_in(key: str) -> Authority | None:
 
 
 class Frontier:
-    """Which request of a crawl goes next."""
+    """Which request of a crawl goes next. ``clock()`` is in seconds since the epoch."""
 
     _gate: Readiness
     _turns: Politeness
 
-    def __init__(self, crawler: Crawler, scrapy: ScrapyNames, stats: RepStats, places: Places):
+    def __init__(
+        self,
+        crawler: Crawler,
+        scrapy: ScrapyNames,
+        stats: RepStats,
+        places: Places,
+        clock: Callable[[], float],
+    ):
         self._crawler = crawler
         self._scrapy = scrapy
         self._stats = stats
         self._places = places
+        self._clock = clock
         settings = crawler.settings
         self.states = RequestStates()
         """What is known of the requests of the crawl."""
@@ -168,6 +182,7 @@ class Frontier:
         self._timer: CallLaterResult | None = None
         self._looked_at = 0.0
         self._asked_in_vain = False
+        self._only_paced_since: float | None = None
         self._waited = 0
         self._most_waiting = 0
         self._most_sites = 0
@@ -224,6 +239,7 @@ class Frontier:
 
     def close(self, enqueue: Callable[[Request], bool]) -> None:
         """Give back to a base that is about to close what was read ahead, and park nothing more."""
+        self._guarded(self._note_time, False)
         self.is_open = False
         self._demand.close()
         if self._timer is not None:
@@ -355,6 +371,15 @@ class Frontier:
         what: Any = block.what
         return self._slots.is_full(what)
 
+    def seconds_for(self, site: Site) -> float:
+        """Return how long the requests of a paced site take; 0 if it is not paced."""
+        return site.size * self.interval_of(site)
+
+    def interval_of(self, site: Site) -> float:
+        """Return the interval between two requests of a site; 0 if there is none."""
+        authority = authority_in(site.key)
+        return 0.0 if authority is None else self._turns.interval_of(authority.host)
+
     # --- events
 
     def arrived(self, authority: Authority) -> None:
@@ -382,11 +407,11 @@ class Frontier:
 
     def _wake_at(self, when: Any) -> None:
         if self._timer is None:
-            self._timer = call_later(max(when - time.time(), 0.0), self._time_has_come)
+            self._timer = call_later(max(when - self._clock(), 0.0), self._time_has_come)
 
     def _time_has_come(self) -> None:
         self._timer = None
-        following = self._guarded(self.sites.time_is, time.time())
+        following = self._guarded(self.sites.time_is, self._clock())
         if following is not None:
             self._wake_at(following)
 
@@ -446,6 +471,12 @@ class Frontier:
         return self.sites.requests_waiting if self.is_open else 0
 
     @property
+    def next_request_delay(self) -> float | None:
+        """The seconds after which a host may be due; None if no request waits for that."""
+        when = self._turns.next_look if self.is_open else None
+        return None if when is None else max(when - monotonic(), 0.0)
+
+    @property
     def is_closing(self) -> bool:
         """Whether the crawl is being closed."""
         return self._scrapy.is_closing
@@ -471,3 +502,12 @@ class Frontier:
         if sites.sites_waiting > self._most_sites:
             self._most_sites = sites.sites_waiting
             self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
+        only_paced = sites.waiting[State.TURN].sites == len(sites) > 0 and self._asked_in_vain
+        self._note_time(only_paced and self._slots.are_idle)
+
+    def _note_time(self, only_paced: bool) -> None:
+        """Count the seconds in which nothing could be downloaded but by breaking a pace."""
+        since, now = self._only_paced_since, monotonic()
+        if since is not None:
+            self._stats.inc(names.WAITING_PACE_ONLY, now - since)
+        self._only_paced_since = now if only_paced else None

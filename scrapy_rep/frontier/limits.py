@@ -63,6 +63,11 @@ class SlotLoads:
         self._on_their_way: dict[Request, str] = {}
         self._sent: dict[Request, str] = {}
 
+    @property
+    def are_idle(self) -> bool:
+        """Whether no slot has requests."""
+        return not self._loads
+
     def is_idle(self, slot: str) -> bool:
         """Return whether a slot has no requests."""
         return slot not in self._loads

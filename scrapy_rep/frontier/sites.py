@@ -46,6 +46,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from scrapy_rep.frontier.slowest import Slowest
 from scrapy_rep.frontier.states import FETCH, READY, SHOWN, SITE, Block, Event, State
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ class SiteQueues(Protocol):
     """The requests of many sites, in memory or on disk."""
 
     def take(self, key: str) -> Any:
-        """Return the next request of a site, and remove it; None if there is none."""
+        """Return the next request of a site, and remove it.
+
+        None if there is none, or if the queue has lost them; there is no top any more then.
+        """
 
     def top(self, key: str) -> int | None:
         """Return the priority of the next request of a site; None if there is none."""
@@ -98,6 +102,9 @@ class Gate(Protocol):
     def is_full(self, block: Block) -> bool:
         """Return whether a slot has as many requests as it may send."""
 
+    def seconds_for(self, site: Site) -> float:
+        """Return how long the requests of a paced site take; 0 if it is not paced."""
+
 
 class Head(NamedTuple):
     """A request that was taken out of its queue. Heads compare by priority, then by age."""
@@ -111,7 +118,17 @@ class Head(NamedTuple):
 class Site:
     """The requests of one key."""
 
-    __slots__ = ("block", "counted", "heads", "key", "may_share", "size", "state", "woken_by")
+    __slots__ = (
+        "block",
+        "counted",
+        "heads",
+        "key",
+        "listed",
+        "may_share",
+        "size",
+        "state",
+        "woken_by",
+    )
 
     def __init__(self, key: str):
         self.key = key
@@ -127,6 +144,8 @@ class Site:
         """Its requests, heads included."""
         self.counted = 0
         """Those of them that have waited, and are counted."""
+        self.listed = 0.0
+        """The seconds with which it is listed among the slowest."""
 
 
 class Waiting:
@@ -200,6 +219,8 @@ class Sites:
         self._woken: Line = self._ring if by_priority else deque()
         self._is_ring_next = False
         self._is_asking = False
+        self.slowest = Slowest(gate.seconds_for)
+        """The sites that were parked for their turn."""
         self.waiting = {state: Waiting() for state in SHOWN}
         self.waited = 0
         """How many requests have waited so far; each counts once."""
@@ -335,6 +356,8 @@ class Sites:
                 self._busy_slots.pop(block, None)
             else:
                 self._busy_slots[block] = None
+        elif block.state is State.TURN:
+            self.slowest.add(site)
         elif block.state is State.UNTIL:
             when: Any = block.what
             heappush(self._until, (when, next(self._numbers), site))
@@ -446,13 +469,13 @@ class Sites:
 
     def _take(self, site: Site) -> None:
         """Take the most urgent request of a site out of its queue."""
-        found = max(self._tops(site), key=lambda each: each[1], default=None)
-        if found is not None:
+        while found := max(self._tops(site), key=lambda each: each[1], default=None):
             queues, _ = found
             request = queues.take(site.key)
             if request is not None:
                 site.heads = site.heads or []
                 insort(site.heads, Head(-request.priority, next(self._numbers), request, queues))
+                return
 
     def _order_of(self, site: Site) -> int:
         orders = [-top for _, top in self._tops(site)]

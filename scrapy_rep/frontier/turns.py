@@ -335,10 +335,15 @@ class Turns:
         self._forget_if_unused(host)
         self.offer(host.name)
 
-    def interval_for(self, request: Request) -> float:
-        """Return the interval that is kept at the host of a request; 0 if none is."""
-        host = self.hosts.get(self._states[request].host)
+    def interval_of(self, name: str) -> float:
+        """Return the interval that is kept at a host; 0 if none is."""
+        host = self.hosts.get(name)
         return 0.0 if host is None else host.interval
+
+    @property
+    def next_look(self) -> float | None:
+        """When a host is looked at next, by the monotonic clock; None if none waits."""
+        return self._agenda[0][0] if self._agenda else None
 
     def _forget_if_unused(self, host: PacedHost) -> None:
         if not (host.asks or host.in_use or host.is_wanted()):

@@ -19,7 +19,7 @@ from weakref import ReferenceType, ref
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.states import Block, State
@@ -71,6 +71,7 @@ class Gate:
         account: Account,
         stats: RepStats,
         clock: Callable[[], float],
+        defer_unreachable: float,
     ):
         self._identity = identity
         self._cache = cache
@@ -81,6 +82,9 @@ class Gate:
         self._account = account
         self._stats = stats
         self._clock = clock
+        self._defer_unreachable = defer_unreachable
+        self._deferred: set[Authority] = set()
+        """The unreachable sites whose requests wait for the next attempt."""
         self._in_place: set[Request] = set()
 
     # --- what the frontier asks
@@ -131,14 +135,44 @@ class Gate:
             asked = Asked(request, state.url, authority, self._identity.of(request))
         except ValueError:
             return None
+        return self._blocked_by(asked, cached, state, room)
+
+    def _blocked_by(
+        self, asked: Asked, cached: CachedRules, state: RequestState, room: Block | None
+    ) -> Block | None:
+        """Return what blocks a request whose rules are at hand."""
         judgement = self._judgement(asked, cached, state)
+        if self._defer_unreachable and (block := self._deferral(asked, cached, judgement)):
+            state.is_looked_up = False
+            return block
         if judgement.refusal is not None:
             return None
         if room is not None:
             return room
-        if self._turns.hosts and not self._turns.reserve(request, state):
-            return Block(State.TURN, authority.host)
+        if self._turns.hosts and not self._turns.reserve(asked.request, state):
+            return Block(State.TURN, asked.authority.host)
         return None
+
+    def _deferral(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> Block | None:
+        """Return until when a request to an unreachable site is parked; None if it is not.
+
+        It waits for the next attempt, for as long as the site is not unreachable for too long.
+        """
+        authority, failure = asked.authority, cached.failure
+        if failure is None or not isinstance(judgement.refusal, RobotsUnreachable):
+            if authority in self._deferred and judgement.refusal is None:
+                self._deferred.discard(authority)
+                self._stats.deferral_ends(authority, "can be fetched again: its requests go on")
+            return None
+        if cached.until > failure.since + self._defer_unreachable:
+            if authority in self._deferred:
+                self._deferred.discard(authority)
+                self._stats.deferral_ends(authority, "is given up: its requests are refused")
+            return None
+        if authority not in self._deferred:
+            self._deferred.add(authority)
+            self._stats.deferral_begins(authority, cached.until - self._clock())
+        return Block(State.UNTIL, cached.until)
 
     def begin(self, request: Request, state: RequestState) -> None:
         """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
@@ -304,12 +338,12 @@ class Gate:
             found = await self._rules(asked)
             if found.interrupted:
                 return to_come_back(request)
-            before, judged = turns.interval_for(request), state.judged
+            before, judged = turns.interval_of(state.host), state.judged
             judgement = self._judgement(asked, found, state)
             if state.judged is not judged:
                 self._admit(asked, found, judgement)
                 self._account.passed(asked, found, judgement)
-            if has_turn and turns.interval_for(request) <= before:
+            if has_turn and turns.interval_of(state.host) <= before:
                 return None
             turns.left(request, was_sent=False)
             waits = turns.arrive(request)
