@@ -77,6 +77,7 @@ class RepStats:
         self.inc: Callable[..., None] = _ignore if collector is None else collector.inc_value
         self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
+        self._redirecting: set[Authority] = set()
         self._waited = 0.0
         self.unshared = ""
         self.is_overridden: Callable[[Authority], bool] = lambda authority: False
@@ -123,6 +124,17 @@ class RepStats:
             "the last good copy is followed" if stale else f"nothing is requested from it{but}",
             retry_in,
         )
+
+    def redirected_on(self, authority: Authority, followed: int) -> None:
+        """Warn once of a site whose robots.txt redirects on and on, so that it has no rules."""
+        if authority not in self._redirecting:
+            self._redirecting.add(authority)
+            logger.warning(
+                "robots.txt of %s redirects more than %d times, or in a circle: it counts as a "
+                "site without rules",
+                authority,
+                followed,
+            )
 
     def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
         """Log a fault of this package or its surroundings, and what follows from it.

@@ -20,11 +20,21 @@ Several crawlers may fetch at once, lose the store for a while, or have wrong cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 CLOCK_TOLERANCE = 60.0
 """Seconds by which a part may be dated ahead of the clock and still be believed."""
+
+
+class Asker(NamedTuple):
+    """What of a request may decide whether a robots.txt is refused to it.
+
+    ``proxy`` is host and port of its proxy, ``login`` its ``Authorization``.
+    """
+
+    proxy: str = ""
+    login: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,9 @@ class Answer:
     for how many seconds the response said it stays fresh, ``None`` if it did not say. ``cut_at``
     is the limit in octets at which the body was cut, ``None`` if it is whole. ``record`` is the ID
     of the record of it in an archive, "" if none was made.
+
+    The last two are of a refusal, and are not stored. ``proxied`` says that it came through a
+    proxy, and ``refused_to`` which requests have asked and were refused.
     """
 
     status: int = 0
@@ -47,6 +60,8 @@ class Answer:
     lifetime: float | None = None
     cut_at: int | None = None
     record: str = ""
+    proxied: bool = False
+    refused_to: frozenset[Asker] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +71,8 @@ class Failure:
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` rounds failed.
     ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
     is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
-    that the newest attempt failed on the crawler's own side, as a proxy may.
+    that the newest attempt failed on the crawler's own side, as a proxy may. ``error`` is its
+    exception, if there was one; it is not stored.
     """
 
     since: float
@@ -66,6 +82,7 @@ class Failure:
     cause: str = ""
     record: str = ""
     ours: bool = False
+    error: BaseException | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

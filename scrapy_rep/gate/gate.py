@@ -87,7 +87,7 @@ class Gate:
             return None
         if NOFOLLOW_KEY in request.meta and is_marked(request):
             return None  # no rules are needed to refuse it
-        cached = self._cache.resident(authority, self._clock())
+        cached = self._cache.resident(authority, self._clock(), request)
         if cached is None:
             has_to_wait = not (trip.is_late or authority.has_its_rules_at(trip.url))
             return authority if has_to_wait else None
@@ -162,7 +162,7 @@ class Gate:
     async def _check(self, asked: Asked, trip: Trip) -> Request | None:
         """Let a request pass that a robots.txt governs; return as :meth:`check` does."""
         request, url, authority, _ = asked
-        cached = self._cache.resident(authority, self._clock())
+        cached = self._cache.resident(authority, self._clock(), request)
         if cached is None:
             if authority.has_its_rules_at(url):
                 self._account.passed_without_rules(asked)
@@ -319,7 +319,7 @@ class Gate:
     def _known(self, asked: Asked) -> CachedRules | Miss:
         """Return the rules for what waits where it is if they are not known."""
         request, _, authority, _ = asked
-        resident = self._cache.resident(authority, self._clock())
+        resident = self._cache.resident(authority, self._clock(), request)
         found = resident or self._cache.consult(authority, request)
         if not isinstance(found, Miss):
             self._stats.inc(names.HIT)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,8 +26,17 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause, Unreachable
-from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
+from scrapy_rep.access.policy import (
+    Decision,
+    Fetch,
+    Standing,
+    holds_for,
+    learn,
+    retry_at,
+    standing,
+)
 from scrapy_rep.awaiting import DeadlineError, with_timeout
+from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 
@@ -118,13 +128,20 @@ class RobotsCache:
         self._flights: dict[Authority, SingleFlight] = {}
         self._octets = 0
 
-    def resident(self, authority: Authority, now: float) -> CachedRules | None:
-        """Return what memory holds if it is good at ``now``; awaits nothing."""
+    def resident(self, authority: Authority, now: float, request: Any = None) -> CachedRules | None:
+        """Return what memory holds if it is good for ``request`` at ``now``; awaits nothing.
+
+        A refusal that may not hold for all requests is returned only if one is given.
+        """
         cached = self._resident.get(authority)
-        if cached is not None and cached.since <= now < cached.until:
-            self._resident.move_to_end(authority)
-            return cached
-        return None
+        if cached is None or not cached.since <= now < cached.until:
+            return None
+        if cached.refusal is not None and (
+            request is None or not holds_for(cached.refusal, asker_of(request, authority))
+        ):
+            return None
+        self._resident.move_to_end(authority)
+        return cached
 
     def held(self, authority: Authority) -> CachedRules | None:
         """Return what memory holds, whether it is still good or not."""
@@ -149,22 +166,28 @@ class RobotsCache:
         if known != (current.decision, current.answer, current.failure, current.until):
             cached = self._cached(authority, cached.entry, current, now)
             self._keep(authority, cached)
-        return cached
+        return _if_for(request, authority, cached)
 
     async def fetch(self, authority: Authority, request: Any, miss: Miss) -> CachedRules:
         """Return what a refresh brings, after :meth:`consult` returned ``miss``.
 
-        Raises ``DeadlineError`` if no answer comes in the time that all attempts may take.
+        A refusal of the request that a refresh was made for may not hold for ``request``: then
+        another one follows. That ends, as each adds a request for which it holds. Raises
+        ``DeadlineError`` if no answer comes in the time that all attempts may take.
         """
         self._stats.inc(names.MISS)
-        flight = self._flight(authority, request, miss)
-        try:
-            # Flights begin one after another; each may have to wait for those before it.
-            return await flight.wait(self._refresher.longest + 0.1 * len(self._flights), request)
-        except DeadlineError:
-            if self._flights.get(authority) is flight:
-                del self._flights[authority]
-            raise
+        found: CachedRules | Miss = miss
+        while isinstance(found, Miss):
+            flight = self._flight(authority, request, found)
+            try:
+                # Flights begin one after another; each may have to wait for those before it.
+                longest = self._refresher.longest + 0.1 * len(self._flights)
+                found = _if_for(request, authority, await flight.wait(longest, request))
+            except DeadlineError:
+                if self._flights.get(authority) is flight:
+                    del self._flights[authority]
+                raise
+        return found
 
     async def lookup(self, authority: Authority, request: Any) -> CachedRules:
         """Return the rules of ``authority``, after a refresh if policy asks for one.
@@ -283,7 +306,7 @@ class RobotsCache:
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(entry, is_resident=True))
-        return cached
+        return _if_for(request, authority, cached)
 
     def _cached(
         self, authority: Authority, entry: Entry, current: Standing, now: float
@@ -329,5 +352,18 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._resident) > 1:
             authority, cached = self._resident.popitem(last=False)
             self._octets -= cached.size
-            self._store.demote(authority, cached.entry, again=cached.was_evicted)
+            entry = cached.entry
+            if entry.refusal is not None and entry.refusal.proxied:
+                entry = replace(entry, refusal=None)  # for whom it holds would be lost
+            self._store.demote(authority, entry, again=cached.was_evicted)
             self._stats.inc(names.EVICTED)
+
+
+def _if_for(request: Any, authority: Authority, cached: CachedRules) -> CachedRules | Miss:
+    """Return ``cached``, or a miss if it is a refusal that does not hold for ``request``."""
+    if cached.refusal is None:
+        return cached
+    asker = asker_of(request, authority)
+    if holds_for(cached.refusal, asker):
+        return cached
+    return Miss(cached.entry, is_resident=True, asker=asker)
