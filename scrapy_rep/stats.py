@@ -129,12 +129,8 @@ class RepStats:
         """Warn once of a site whose robots.txt redirects on and on, so that it has no rules."""
         if authority not in self._redirecting:
             self._redirecting.add(authority)
-            logger.warning(
-                "robots.txt of %s redirects more than %d times, or in a circle: it counts as a "
-                "site without rules",
-                authority,
-                followed,
-            )
+            said = "robots.txt of %s redirects more than %d times, so the site has no rules"
+            logger.warning(said, authority, followed)
 
     def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
         """Log a fault of this package or its surroundings, and what follows from it.

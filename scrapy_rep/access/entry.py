@@ -26,6 +26,15 @@ from typing import NamedTuple, TypeVar
 CLOCK_TOLERANCE = 60.0
 """Seconds by which a part may be dated ahead of the clock and still be believed."""
 
+REFUSALS = frozenset({401, 402, 403})
+"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
+
+UNAUTHORIZED = 401
+"""The status that asks for a login (RFC 9110 section 15.5.2)."""
+
+_MOST_REFUSED = 20
+"""Requests that differ in proxy or login, and are all refused, before that holds for any other."""
+
 
 class Asker(NamedTuple):
     """What of a request may decide whether a robots.txt is refused to it.
@@ -62,6 +71,26 @@ class Answer:
     record: str = ""
     proxied: bool = False
     refused_to: frozenset[Asker] = frozenset()
+
+    @property
+    def holds_for_all(self) -> bool:
+        """False for a refusal that may be due to how the robots.txt was asked for.
+
+        That is one through a proxy, and one that asks for a login.
+        """
+        return self.status not in REFUSALS or not (self.proxied or self.status == UNAUTHORIZED)
+
+    def holds_for(self, asker: Asker) -> bool:
+        """Return whether this says anything about the pages that ``asker`` requests.
+
+        A refusal through a proxy holds for requests by that proxy, and a 401 for those without a
+        login and for those whose own login was refused, too.
+        """
+        if self.holds_for_all or asker in self.refused_to:
+            return True
+        if not self.proxied and asker.login is None:
+            return True
+        return len(self.refused_to) >= _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Asker, Entry, Failure, is_over
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, REFUSALS, Answer, Entry, Failure, is_over
 from scrapy_rep.access.outcome import (
     TEMPORARY,
     Cause,
@@ -49,15 +49,6 @@ OWN_BACK_OFF = 1.0
 
 A longer pause would spare no server, and one dead proxy of many would cost a site a minute.
 """
-
-REFUSALS = frozenset({401, 402, 403})
-"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
-
-UNAUTHORIZED = 401
-"""The status that asks for a login (RFC 9110 section 15.5.2)."""
-
-_MOST_REFUSED = 20
-"""Requests that differ in proxy or login, and are all refused, before that holds for any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,27 +227,6 @@ def confirmable(entry: Entry | None, policy: Policy) -> Answer | None:
     if answer is None or answer.body is None or is_limited(answer, policy):
         return None
     return answer if answer.status not in policy.temporary else None
-
-
-def holds_for_all(answer: Answer) -> bool:
-    """Return False for a refusal that may be due to how the robots.txt was asked for.
-
-    That is one through a proxy, and one that asks for a login.
-    """
-    return answer.status not in REFUSALS or not (answer.proxied or answer.status == UNAUTHORIZED)
-
-
-def holds_for(answer: Answer, asker: Asker) -> bool:
-    """Return whether an answer says anything of the pages that ``asker`` requests.
-
-    A refusal through a proxy holds for requests by that proxy, and a 401 for those without a login
-    and for those whose own login was refused, too.
-    """
-    if holds_for_all(answer) or asker in answer.refused_to:
-        return True
-    if not answer.proxied and asker.login is None:
-        return True
-    return len(answer.refused_to) >= _MOST_REFUSED
 
 
 def expires_at(answer: Answer, policy: Policy) -> float:

@@ -22,8 +22,7 @@ from scrapy.utils.url import url_is_from_any_domain
 from w3lib.http import basic_auth_header
 
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.entry import Asker
-from scrapy_rep.access.policy import UNAUTHORIZED
+from scrapy_rep.access.entry import UNAUTHORIZED, Asker
 from scrapy_rep.scrapy_names import PROXY_LOGIN
 
 if TYPE_CHECKING:
@@ -70,18 +69,12 @@ class Question:
 
     ``uri`` is that of the present hop, ``trail`` are the redirects that were followed. ``copy`` is
     what a conditional request may confirm. ``numbers`` are those of the requests that may still be
-    made, at first ``most``, and ``request`` is the last one that was made. ``wants_login`` says
-    that the site has asked for a login before, so that the first question has it already.
+    made, at first ``most``, and ``request`` is the last one that was made. ``again`` is what the
+    answers so far have called for.
     """
 
     def __init__(
-        self,
-        authority: Authority,
-        page_request: Request | None,
-        copy: Answer | None,
-        most: int,
-        *,
-        wants_login: bool,
+        self, authority: Authority, page_request: Request | None, copy: Answer | None, most: int
     ):
         self.uri = authority.robots_uri
         self.trail: list[str] = []
@@ -92,9 +85,7 @@ class Question:
         self._page_request = page_request
         self._copy = copy
         self._cookies = CookieJar()
-        self._again: set[Again] = set()
-        if wants_login:
-            self.is_asked_again(UNAUTHORIZED)
+        self.again: set[Again] = set()
 
     @property
     def validated(self) -> Answer | None:
@@ -111,13 +102,9 @@ class Question:
 
     def meta(self) -> dict[str, Any]:
         """Return what is inherited from the meta of the page."""
-        if self._page_request is None:
-            return {}
-        page = self._page_request.meta
-        keys = [*TRANSPORT_KEYS]
-        if "proxy" in page:
-            # A request that is retried has its login no longer in the URL of its proxy.
-            keys.append(PROXY_LOGIN)
+        page = {} if self._page_request is None else self._page_request.meta
+        # A request that is retried has its login no longer in the URL of its proxy.
+        keys = (*TRANSPORT_KEYS, PROXY_LOGIN) if "proxy" in page else TRANSPORT_KEYS
         return {key: page[key] for key in keys if key in page}
 
     def headers(self, name: bytes | None, *, negotiates: bool) -> dict[str, Any]:
@@ -129,11 +116,11 @@ class Question:
         kept_back = {**_KEPT_BACK}
         if negotiates:
             kept_back.update(dict.fromkeys(_NEGOTIATION))
-        elif Again.NEGOTIATION not in self._again:
+        elif Again.NEGOTIATION not in self.again:
             given.update(_NEGOTIATION)
         if not self._is_at_home:
             kept_back["Authorization"] = None
-        elif Again.LOGIN in self._again:
+        elif Again.LOGIN in self.again:
             given["Authorization"] = self.asker.login
         if self._page_request is not None and PROXY_LOGIN in self.meta():
             given["Proxy-Authorization"] = self._page_request.headers.get("Proxy-Authorization")
@@ -144,24 +131,21 @@ class Question:
 
     def answered(self, response: Response) -> None:
         """Keep the cookies of an answer for later hops."""
-        values = response.headers.getlist("Set-Cookie")[: _MOST_COOKIES - len(self._cookies)]
-        if values:
-            fields = Message()
-            for value in values:
-                if len(value) <= _LONGEST_COOKIE:
-                    fields["Set-Cookie"] = value.decode("latin-1")
+        fields = Message()
+        for value in response.headers.getlist("Set-Cookie")[: _MOST_COOKIES - len(self._cookies)]:
+            if len(value) <= _LONGEST_COOKIE:
+                fields["Set-Cookie"] = value.decode("latin-1")
+        if fields:
             given: Any = addinfourl(BytesIO(), fields, self.uri)
             self._cookies.extract_cookies(given, UrlRequest(self.uri))  # noqa: S310
 
     def is_asked_again(self, status: int) -> bool:
         """Return whether the same hop is asked once more, because it answered with ``status``."""
         again = SECOND_QUESTIONS.get(status)
-        if again is None or again in self._again:
+        if again is None or again in self.again or (again is Again.LOGIN and not self._is_at_home):
             return False
-        if again is Again.LOGIN and (self.asker.login is None or not self._is_at_home):
-            return False
-        self._again.add(again)
-        return True
+        self.again.add(again)
+        return again is not Again.LOGIN or self.asker.login is not None
 
     def _cookie(self) -> bytes | None:
         request = UrlRequest(self.uri)  # noqa: S310  # it is not sent

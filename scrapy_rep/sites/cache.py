@@ -26,15 +26,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause, Unreachable
-from scrapy_rep.access.policy import (
-    Decision,
-    Fetch,
-    Standing,
-    holds_for,
-    learn,
-    retry_at,
-    standing,
-)
+from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
 from scrapy_rep.awaiting import DeadlineError, with_timeout
 from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.cached_rules import CachedRules
@@ -137,7 +129,7 @@ class RobotsCache:
         if cached is None or not cached.since <= now < cached.until:
             return None
         if cached.refusal is not None and (
-            request is None or not holds_for(cached.refusal, asker_of(request, authority))
+            request is None or not cached.refusal.holds_for(asker_of(request, authority))
         ):
             return None
         self._resident.move_to_end(authority)
@@ -364,6 +356,6 @@ def _if_for(request: Any, authority: Authority, cached: CachedRules) -> CachedRu
     if cached.refusal is None:
         return cached
     asker = asker_of(request, authority)
-    if holds_for(cached.refusal, asker):
+    if cached.refusal.holds_for(asker):
         return cached
     return Miss(cached.entry, is_resident=True, asker=asker)

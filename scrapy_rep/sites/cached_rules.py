@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.access.policy import Decision, Standing, holds_for_all
+from scrapy_rep.access.policy import Decision, Standing
 from scrapy_rep.robotstxt.verdict import (
     LAST_GOOD_COPY,
     ROBOTS_TXT_ITSELF,
@@ -70,8 +70,8 @@ class CachedRules:
         self.interrupted = self.failure is not None and self.failure.cause == Cause.CLOSING
         """Whether nothing was learnt because the crawl is closing."""
         self.refusal = self.answer
-        """The refusal that decides, if it does not hold for all requests (:func:`holds_for`)."""
-        if self.failure is not None or self.answer is None or holds_for_all(self.answer):
+        """The refusal that decides, if it does not hold for all requests."""
+        if self.failure is not None or self.answer is None or self.answer.holds_for_all:
             self.refusal = None
         self.was_evicted = False
         """Whether the entry came from ``Evicted``, which still has it."""

@@ -112,7 +112,7 @@ def plain_octets(
         if name not in unknown:
             body, cut = _decoded(name, body, most, cut)
     if unknown and not _is_text(body):
-        raise CodingError(f"Content-Encoding {_word(unknown[0])} was not decoded")
+        raise CodingError(f"Content-Encoding {unknown[0].decode('latin-1')[:40]} was not decoded")
     if body and _GZIP_MAGIC.startswith(body[:2]):
         body, cut = _decoded(b"gzip", body, most, cut)
     return body[:most], cut or len(body) > most
@@ -122,12 +122,8 @@ def _is_text(body: bytes) -> bool:
     return body.startswith(_TEXT_MARKS) or not _BINARY.search(body, 0, _SNIFFED)
 
 
-def _word(name: bytes) -> str:
-    return name.decode("latin-1")[:40]
-
-
 def _decoded(name: bytes, body: bytes, most: int, cut: bool) -> tuple[bytes, bool]:
-    coding, word = _CODINGS.get(name), _word(name)
+    coding, word = _CODINGS.get(name), name.decode("latin-1")[:40]
     if coding is None:
         raise CodingError(f"Content-Encoding {word} was not decoded")
     plain = bytearray()

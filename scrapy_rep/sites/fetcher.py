@@ -23,6 +23,7 @@ from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import REFUSALS
 from scrapy_rep.access.freshness import retry_after
 from scrapy_rep.access.outcome import (
     Cause,
@@ -34,7 +35,6 @@ from scrapy_rep.access.outcome import (
     Unreachable,
     meaning_of,
 )
-from scrapy_rep.access.policy import REFUSALS, UNAUTHORIZED
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.sites.asking import Again, Question, proxy_of
 from scrapy_rep.sites.exchange import (
@@ -201,9 +201,12 @@ class RobotsFetcher:
         """
         kept = None if self._archive is None else self._archive.fetch(copy)
         most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
-        wants_login = authority in self._asking_for_login
-        question = Question(authority, page_request, copy, most, wants_login=wants_login)
+        question = Question(authority, page_request, copy, most)
+        if authority in self._asking_for_login:  # then the first question has it already
+            question.again.add(Again.LOGIN)
         outcome = await self._attempt(question, kept)
+        if Again.LOGIN in question.again:
+            self._asking_for_login.add(authority)
         return outcome if kept is None else kept.ended(authority, outcome)
 
     async def _attempt(self, question: Question, kept: FetchRecord | None) -> Outcome:
@@ -245,6 +248,7 @@ class RobotsFetcher:
             response = await self._download(request)
             if kept is not None and not exchange.was_shown:
                 kept.received(request, response, cut=exchange.is_cut, changed=True)
+            request = question.request = response.request or request  # one may have been repeated
             uri, trail = question.uri, question.trail
             is_redirect = meaning_of(response.status) is Meaning.REDIRECT
             if trail or is_redirect:
@@ -253,12 +257,10 @@ class RobotsFetcher:
                     raise RefusedError(f"redirect from a public to a local address: {uri}")
                 public = here
             question.answered(response)
-            if response.status == UNAUTHORIZED:
-                self._asking_for_login.add(question.authority)
             if not is_of_proxy(request, response) and question.is_asked_again(response.status):
                 continue
             if not is_redirect or len(trail) == self._settings.max_redirects:
-                return self._outcome(question, request, response)
+                return self._outcome(question, exchange, request, response)
             question.uri = target_of(uri, response, public)
             trail.append(question.uri)
             self._stats.inc(names.REDIRECTS)
@@ -294,7 +296,9 @@ class RobotsFetcher:
         kinds = getattr(load_object(handler), "__mro__", ()) if handler is not None else ()
         return any(kind.__module__.partition(".")[0] == "scrapy_zyte_api" for kind in kinds)
 
-    def _outcome(self, question: Question, request: Request, response: Response) -> Outcome:
+    def _outcome(
+        self, question: Question, exchange: Exchange, request: Request, response: Response
+    ) -> Outcome:
         """Return what the last response means; a redirect that is not followed is Unavailable.
 
         An answer of the crawler's own proxy is not that of the site.
@@ -306,7 +310,7 @@ class RobotsFetcher:
         life, uri, trail = lifetime_of(response, now), question.uri, tuple(question.trail)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
-            body, cut = body_of(response, request.meta[EXCHANGE], limit)
+            body, cut = body_of(response, exchange, limit)
             etag, modified = validators_of(response)
             if cut:
                 self._stats.inc(names.TRUNCATED)

@@ -26,15 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Asker, Entry, merge
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unavailable, Unreachable
-from scrapy_rep.access.policy import (
-    Decision,
-    Fetch,
-    confirmable,
-    holds_for,
-    learn,
-    retry_at,
-    standing,
-)
+from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
 from scrapy_rep.awaiting import repeated, sleep
 from scrapy_rep.stores.base import NOT_SHARED
 
@@ -228,7 +220,7 @@ class Refresher:
         one in the background.
         """
         current = standing(entry, self.clock(), self.policy)
-        if current.answer is not None and not holds_for(current.answer, asker):
+        if current.answer is not None and not current.answer.holds_for(asker):
             return False
         return current.fetch is Fetch.NO or (not refresh and current.decision is not Decision.WAIT)
 
