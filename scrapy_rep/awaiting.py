@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from scrapy import exceptions
 from scrapy.utils.asyncio import CallLaterResult, call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet import error as twisted_error
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
@@ -24,7 +26,11 @@ otherwise make every site unreachable whose robots.txt is being fetched.
 """
 
 
-class DeadlineError(Exception):
+# An errback looks for Scrapy's exception; before Scrapy 2.15 that is Twisted's.
+_TimeoutError: Any = getattr(exceptions, "DownloadTimeoutError", twisted_error.TimeoutError)
+
+
+class DeadlineError(_TimeoutError):  # type: ignore[misc]
     """The time limit has passed."""
 
 

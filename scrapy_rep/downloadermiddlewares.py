@@ -153,7 +153,8 @@ class RepDownloaderMiddleware:
         if isinstance(error, IgnoreRequest):
             self._parts.account.ended(request, error, final_url)
             # The frames of the check hold the rules, which would live as long as the exception.
-            raise error.with_traceback(None) from None
+            cause = error.__cause__ and error.__cause__.with_traceback(None)
+            raise error.with_traceback(None) from cause
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
         refusal = self._parts.account.unreachable(request, Cause.ERROR, str(error), url=final_url)

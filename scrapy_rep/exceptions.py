@@ -59,7 +59,8 @@ class RobotsUnreachable(IgnoreRequest):
 
     ``cause`` says why, and ``detail`` more of it, if there is more to say. ``retry_at`` (seconds
     since the epoch, or ``None`` if unknown) is from when on the authority will be asked again.
-    ``authority`` is ``None`` where the URL names none, or the check itself failed.
+    ``authority`` is ``None`` where the URL names none, or the check itself failed. ``__cause__`` is
+    the exception in which the fetch of the robots.txt ended, if it was made in this crawl.
     """
 
     def __init__(

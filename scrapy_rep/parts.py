@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
-from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.stop import StopWatch
 from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.gate.account import Account
@@ -60,8 +59,6 @@ class Parts:
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.frontier = Frontier(crawler, scrapy, stats, self.places, time.time)
-        interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
-        self.progress = Progress(self.frontier, interval)
         shared = self._shared_turns()
         self.turns = Turns(
             crawler, settings, scrapy, self.places, self.frontier, stats, shared=shared
@@ -93,7 +90,7 @@ class Parts:
 
     def open(self) -> None:
         """Open what needs an open spider."""
-        self.progress.open()
+        self.frontier.progress.open()
         if self.overrides is not None:
             self.overrides.name_expired()
         if self.archive is not None:
@@ -105,7 +102,7 @@ class Parts:
         """Close what is open: nothing is fetched, granted, stored or recorded any more."""
         if self.overrides is not None:
             self.overrides.close()
-        self.progress.close()
+        self.frontier.progress.close()
         self.stop.close()
         self.cache.interrupt()
         self.turns.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from pydispatch import dispatcher
 from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
@@ -75,8 +76,9 @@ class RobotsParsed:
 
         ``request`` is the request that asked for the rules.
         """
-        if _ROBOTS_PARSED is None or not self._has_listeners():
-            self.is_heard = False
+        listeners = dispatcher.getAllReceivers(self._crawler, _ROBOTS_PARSED)
+        self.is_heard = _ROBOTS_PARSED is not None and any(dispatcher.liveReceivers(listeners))
+        if not self.is_heard:  # to send it takes 50 us
             return
         sent = self._crawler.signals.send_catch_log_async(
             signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=request

@@ -11,6 +11,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from scrapy_rep.access.outcome import TEMPORARY
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.preferences.statement import CATEGORIES
@@ -278,6 +280,12 @@ class RepSettings:
             "max_redirects": profile.redirects_followed,
         }
         return cls(**{**of_profile, **chosen})
+
+    @property
+    def temporary(self) -> AbstractSet[int]:
+        """The statuses of a robots.txt that mean "not now" in the profile."""
+        means_not_now = PROFILES[self.profile].some_statuses_mean_not_now
+        return TEMPORARY if means_not_now else frozenset()
 
     @property
     def policy(self) -> Policy:

@@ -78,6 +78,7 @@ class RepStats:
         self.inc: Callable[..., None] = _ignore if collector is None else collector.inc_value
         self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
+        self._redirecting: set[Authority] = set()
         self.unshared = ""
         self.is_overridden: Callable[[Authority], bool] = lambda authority: False
 
@@ -123,6 +124,13 @@ class RepStats:
             "the last good copy is followed" if stale else f"nothing is requested from it{but}",
             retry_in,
         )
+
+    def redirected_on(self, authority: Authority, followed: int) -> None:
+        """Warn once of a site whose robots.txt redirects on and on, so that it has no rules."""
+        if authority not in self._redirecting:
+            self._redirecting.add(authority)
+            said = "robots.txt of %s redirects more than %d times, so the site has no rules"
+            logger.warning(said, authority, followed)
 
     def deferral_begins(self, authority: Authority, seconds: float) -> None:
         """Log that the requests to an unreachable site wait for the next attempt."""

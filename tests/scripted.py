@@ -108,6 +108,7 @@ class Bench:
         announce: Callable[[RobotsTxt, Any], Any] | None = None,
         policy: Policy | None = None,
         retry_delays: tuple[float, ...] = (),
+        timeout: float = 15.0,
         memory_limit: int = 64 << 20,
         store: Store | None = None,
         evicted_limits: tuple[int, int] = (1 << 20, 1 << 30),
@@ -130,7 +131,7 @@ class Bench:
         weakref.finalize(self, store_adapter._evicted.close)
         known_by = store_adapter, policy, stats, self.clock
         self.cache = RobotsCache(
-            Refresher(*known_by, fetch or self.script, 15.0, retry_delays),
+            Refresher(*known_by, fetch or self.script, timeout, retry_delays),
             Announced(announce, heard),
             parse=self._counted,
             memory_limit=memory_limit,

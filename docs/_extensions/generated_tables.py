@@ -21,6 +21,10 @@ Table = tuple[Sequence[str], Iterable[Sequence[str]]]
 def statuses() -> Table:
     """Return what a status code of a robots.txt means, first match first."""
     rows = [
+        (str(status), f"{outcome.Meaning.UNREACHABLE.value}, but not in the profile google", why)
+        for status, why in outcome.NOT_NOW.items()
+    ]
+    rows += [
         (str(first) if first == last else f"{first} to {last}", meaning.value, section)
         for first, last, meaning, section in outcome.STATUS_MEANINGS
     ]

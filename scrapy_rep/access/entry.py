@@ -20,11 +20,30 @@ Several crawlers may fetch at once, lose the store for a while, or have wrong cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 CLOCK_TOLERANCE = 60.0
 """Seconds by which a part may be dated ahead of the clock and still be believed."""
+
+REFUSALS = frozenset({401, 402, 403})
+"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
+
+UNAUTHORIZED = 401
+"""The status that asks for a login (RFC 9110 section 15.5.2)."""
+
+_MOST_REFUSED = 20
+"""Requests that differ in proxy or login, and are all refused, before that holds for any other."""
+
+
+class Asker(NamedTuple):
+    """What of a request may decide whether a robots.txt is refused to it.
+
+    ``proxy`` is host and port of its proxy, ``login`` its ``Authorization``.
+    """
+
+    proxy: str = ""
+    login: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,9 @@ class Answer:
     for how many seconds the response said it stays fresh, ``None`` if it did not say. ``cut_at``
     is the limit in octets at which the body was cut, ``None`` if it is whole. ``record`` is the ID
     of the record of it in an archive, "" if none was made.
+
+    The last two are of a refusal, and are not stored. ``proxied`` says that it came through a
+    proxy, and ``refused_to`` which requests have asked and were refused.
     """
 
     status: int = 0
@@ -47,6 +69,28 @@ class Answer:
     lifetime: float | None = None
     cut_at: int | None = None
     record: str = ""
+    proxied: bool = False
+    refused_to: frozenset[Asker] = frozenset()
+
+    @property
+    def holds_for_all(self) -> bool:
+        """False for a refusal that may be due to how the robots.txt was asked for.
+
+        That is one through a proxy, and one that asks for a login.
+        """
+        return self.status not in REFUSALS or not (self.proxied or self.status == UNAUTHORIZED)
+
+    def holds_for(self, asker: Asker) -> bool:
+        """Return whether this says anything about the pages that ``asker`` requests.
+
+        A refusal through a proxy holds for requests by that proxy, and a 401 for those without a
+        login and for those whose own login was refused, too.
+        """
+        if self.holds_for_all or asker in self.refused_to:
+            return True
+        if not self.proxied and asker.login is None:
+            return True
+        return len(self.refused_to) >= _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +101,8 @@ class Failure:
     ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
     is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
     that the newest attempt failed on the crawler's own side, as a proxy may; ``detail`` is what its
-    error said, "" if there was none.
+    error said, "" if there was none. ``error`` is its exception, if there was one; it is not
+    stored.
     """
 
     since: float
@@ -68,6 +113,7 @@ class Failure:
     record: str = ""
     ours: bool = False
     detail: str = ""
+    error: BaseException | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

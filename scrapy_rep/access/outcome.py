@@ -10,8 +10,11 @@ was made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from enum import Enum
+
+from scrapy_rep.access.entry import Asker
 
 
 class Meaning(Enum):
@@ -27,6 +30,16 @@ class Meaning(Enum):
 PROXY_AUTHENTICATION_REQUIRED = 407
 """RFC 9110 section 15.5.8: the answer of the crawler's proxy, and not of the site."""
 
+NOT_NOW: dict[int, str] = {
+    202: "RFC 9110 section 15.3.3: accepted, and nothing is there yet",
+    408: "RFC 9110 section 15.5.9: the request may be repeated",
+    421: "RFC 9110 section 15.5.20: the request may be made over another connection",
+    425: "RFC 8470 section 5.2: too early, so not now",
+}
+"""Statuses that mean "not now". The profile ``google`` reads them as others of their class."""
+
+TEMPORARY = frozenset(NOT_NOW)
+
 # First match counts. (first status, last status, meaning, authority)
 STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
     (206, 206, Meaning.UNREACHABLE, "RFC 9110 section 15.3.7: a part, which was not asked for"),
@@ -40,8 +53,10 @@ STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
 )
 
 
-def meaning_of(status: int) -> Meaning:
-    """Return what ``status`` says; any status outside the table is Unreachable."""
+def meaning_of(status: int, temporary: AbstractSet[int] = TEMPORARY) -> Meaning:
+    """Return what ``status`` says; Unreachable if it is ``temporary``, or not in the table."""
+    if status in temporary:
+        return Meaning.UNREACHABLE
     for first, last, meaning, _ in STATUS_MEANINGS:
         if first <= status <= last:
             return meaning
@@ -55,6 +70,7 @@ class Cause(str, Enum):
     DNS = "dns"
     CONNECTION = "connection"
     TLS = "tls"
+    CODING = "coding"
     TIMEOUT = "timeout"
     REDIRECT = "redirect refused"
     DROPPED = "dropped by another component"
@@ -97,13 +113,18 @@ class NotModified:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """No robots.txt is available: no rule restricts access (RFC 9309 section 2.3.1.3)."""
+    """No robots.txt is available: no rule restricts access (RFC 9309 section 2.3.1.3).
+
+    ``proxied`` and ``refused_to`` are as those of an :class:`~scrapy_rep.access.entry.Answer`.
+    """
 
     status: int
     uri: str = ""
     redirects: tuple[str, ...] = ()
     lifetime: float | None = None
     record: str = ""
+    proxied: bool = False
+    refused_to: frozenset[Asker] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +133,8 @@ class Unreachable:
 
     ``status`` is that of the response, if there was one; ``retry_after`` the seconds for which
     the server asked to be left alone; ``detail`` a few words for the log. ``ours`` says that the
-    crawler's own side failed: a proxy, another component, or a fault.
+    crawler's own side failed: a proxy, another component, or a fault. ``error`` is the exception of
+    the fetch, if there was one.
     """
 
     cause: Cause
@@ -121,14 +143,17 @@ class Unreachable:
     detail: str = ""
     ours: bool = False
     record: str = ""
+    error: BaseException | None = field(default=None, compare=False)
 
 
 Outcome = Success | NotModified | Unavailable | Unreachable
 
 
-def archived_outcome(status: int, body: bytes, uri: str) -> Outcome:
+def archived_outcome(
+    status: int, body: bytes, uri: str, temporary: AbstractSet[int] = TEMPORARY
+) -> Outcome:
     """Return what the fetch of an archived response came to: a 407 says nothing of its site."""
-    meaning = meaning_of(status)
+    meaning = meaning_of(status, temporary)
     if status == PROXY_AUTHENTICATION_REQUIRED:
         return Unreachable(Cause.PROXY, status)
     if meaning is Meaning.SUCCESS:

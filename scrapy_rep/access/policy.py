@@ -22,12 +22,21 @@ branch, so that no failure, ours or theirs, can turn into permission.
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, Failure, is_over
-from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Success, Unavailable, Unreachable
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, REFUSALS, Answer, Entry, Failure, is_over
+from scrapy_rep.access.outcome import (
+    TEMPORARY,
+    Cause,
+    NotModified,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+)
 
 MIN_LIFETIME = 60.0
 """Seconds for which any answer is used: no authority is asked more often than once a minute."""
@@ -41,16 +50,13 @@ OWN_BACK_OFF = 1.0
 A longer pause would spare no server, and one dead proxy of many would cost a site a minute.
 """
 
-REFUSALS = frozenset({401, 402, 403})
-"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
-
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The operator's choices where RFC 9309 leaves one; times in seconds.
 
     ``max_size`` is how many octets of a robots.txt are read, ``max_redirects`` how many hops are
-    followed.
+    followed. ``temporary`` are the statuses that are failures because they mean "not now".
     """
 
     max_ttl: float = 86_400.0
@@ -59,6 +65,7 @@ class Policy:
     access_denied: str = "allow"
     max_size: int = 512_000
     max_redirects: int = 5
+    temporary: AbstractSet[int] = TEMPORARY
 
     def denies(self, status: int) -> bool:
         """Return whether an answer without rules is taken as disallow: a refusal may be."""
@@ -197,6 +204,8 @@ def in_force(
         or now < expires_at(refusal, policy)
     ):
         answer = refusal
+    if answer is not None and answer.status in policy.temporary:
+        answer = None  # kept by a crawler for which it was no failure
     if failure is not None and is_over(failure, answer, now):
         failure = None
     return answer, failure
@@ -217,7 +226,7 @@ def confirmable(entry: Entry | None, policy: Policy) -> Answer | None:
     answer = None if entry is None else entry.answer
     if answer is None or answer.body is None or is_limited(answer, policy):
         return None
-    return answer
+    return answer if answer.status not in policy.temporary else None
 
 
 def expires_at(answer: Answer, policy: Policy) -> float:
@@ -279,6 +288,9 @@ def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> En
 def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: Policy) -> Entry:
     answer = Answer(**asdict(outcome), fetched_at=now)
     if outcome.status in REFUSALS:
+        before = entry.refusal
+        if before is not None and now < expires_at(before, policy):
+            answer = replace(answer, refused_to=answer.refused_to | before.refused_to)
         return Entry(_dated_by(now, entry.answer), answer)
     return Entry(answer)
 
@@ -305,6 +317,7 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
         record=outcome.record,
         ours=outcome.ours,
         detail=outcome.detail,
+        error=outcome.error,
     )
     return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
 

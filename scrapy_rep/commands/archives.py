@@ -189,7 +189,7 @@ def _body(record: Any, status: int) -> bytes:
     length = http.get_header("Content-Length") or ""
     if not is_cut and length.isdigit() and len(octets) < int(length):
         raise ValueError("it is shorter than its Content-Length")
-    if meaning_of(status) is not Meaning.SUCCESS:
+    if meaning_of(status, temporary=frozenset()) is not Meaning.SUCCESS:
         return b""
     body, is_cut = plain_octets(octets, codings, _MOST_OCTETS, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body

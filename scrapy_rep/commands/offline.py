@@ -52,7 +52,7 @@ class Offline:
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
         """Return what a crawl knows of an authority after this answer."""
         read = truncate(body, self.settings.max_size)
-        outcome = archived_outcome(status, read, authority.robots_uri)
+        outcome = archived_outcome(status, read, authority.robots_uri, self._policy.temporary)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)
         robots = None if current.body is None else self._parsed(body)

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import logging
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger("scrapy_rep")
+
+_MOST: Final = 1_000
+"""The most requests in a front."""
+
+_SHARE: Final = 4
+"""Over a scheduler that is not Scrapy's, at most this many times CONCURRENT_REQUESTS.
+
+There each request may be a round trip, and a worker that is killed loses what it has read ahead.
+"""
+
+
+def is_scrapys_scheduler(settings: BaseSettings) -> bool:
+    """Return whether the scheduler of a crawl is Scrapy's, or inherits from it."""
+    return Scheduler in getattr(load_object(settings["SCHEDULER"]), "__mro__", ())
 
 
 class Front:
     """Requests by site. Within a site their order is that of the base, and by priority."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: BaseSettings) -> None:
+        self._settings = settings
+        self._is_scrapys = is_scrapys_scheduler(settings)
+        concurrent = settings.getint("CONCURRENT_REQUESTS")
+        is_bounded_by_it = concurrent and not self._is_scrapys
+        self._most = min(_MOST, _SHARE * concurrent) if is_bounded_by_it else _MOST
+        self._has_stalled = False
         self.requests: dict[Request, None] = {}
         """All of them, heads included, as the base gave them out."""
         self._numbers = count()
@@ -38,3 +67,25 @@ class Front:
         """Return the priority of the next request of a site, None if there is none."""
         items = self._of_site.get(key)
         return -items[0][0] if items else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more may be read ahead. It is asked if no site is ready, and says so once."""
+        if len(self.requests) < self._most:
+            return False
+        if not self._has_stalled:
+            self._has_stalled = True
+            setting, usual = "SCHEDULER", "scrapy_rep.RepScheduler"
+            if self._is_scrapys:
+                setting = "SCHEDULER_PRIORITY_QUEUE"
+                usual = global_object_name(DownloaderAwarePriorityQueue)
+            logger.warning(
+                "%d requests wait for their sites, and %s = %r has one queue for all sites, so "
+                'those behind them wait as well. %s = "%s" has one for each',
+                len(self.requests),
+                setting,
+                self._settings[setting],
+                setting,
+                usual,
+            )
+        return True

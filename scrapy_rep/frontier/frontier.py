@@ -24,16 +24,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from scrapy.core.scheduler import Scheduler
-from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.asyncio import CallLaterResult, call_later
-from scrapy.utils.misc import load_object
-from scrapy.utils.python import global_object_name
 
-from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.frontier.front import Front
+from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
 from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
+from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored
 from scrapy_rep.frontier.sites import MOST_ASKED, Sites
 from scrapy_rep.frontier.states import FETCH, Block, Stage, State
@@ -51,15 +47,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 T = TypeVar("T")
-
-_MOST_AHEAD: Final = 1_000
-"""The most requests in a front."""
-
-_SHARE: Final = 4
-"""In a front over a scheduler that is not Scrapy's, at most this many times CONCURRENT_REQUESTS.
-
-There each request may be a round trip, and a worker that is killed loses what it has read ahead.
-"""
 
 _LOOK: Final = 0.05
 """Seconds after which the downloader is looked at for requests that it no longer has."""
@@ -169,23 +156,21 @@ class Frontier:
         """Returns how many fetches pause between two attempts."""
         self._has_queues = False
         self._front: Front | None = None
-        base = load_object(settings["SCHEDULER"])
-        is_scrapys = Scheduler in getattr(base, "__mro__", ())
+        is_scrapys = is_scrapys_scheduler(settings)
         self.keeps = bool(settings["JOBDIR"]) or (
             not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
         )
         """Whether what the scheduler has at a stop is there in the next run."""
-        self._most_ahead = (
-            _MOST_AHEAD if is_scrapys or not concurrent else min(_MOST_AHEAD, _SHARE * concurrent)
-        )
-        self._has_stalled = False
         self._timer: CallLaterResult | None = None
         self._looked_at = 0.0
         self._asked_in_vain = False
-        self._only_paced_since: float | None = None
-        self._waited = 0
-        self._most_waiting = 0
-        self._most_sites = 0
+        self.progress = Progress(
+            stats,
+            settings.getfloat("LOGSTATS_INTERVAL"),
+            lambda: self.sites if self.is_open else None,
+            self.interval_of,
+        )
+        """Says what waits."""
 
     def connect(self, gate: Readiness, turns: Politeness) -> None:
         """Set the gate and the turns, which say what blocks a request.
@@ -205,7 +190,7 @@ class Frontier:
     def opened(self) -> None:
         """Use a front if the queues of the scheduler, which are open, have not joined."""
         if not self._has_queues:
-            self._front = Front()
+            self._front = Front(self._crawler.settings)
             self.sites = Sites(self, self._scrapy.wake, by_priority=True)
             self.sites.join(self._front, {})
 
@@ -234,12 +219,12 @@ class Frontier:
         else:
             request = pop() if self._has_chosen() else None
         self._asked_in_vain = request is None
-        self._guarded(self._note_waiting)
+        self._guarded(self._count)
         return request
 
     def close(self, enqueue: Callable[[Request], bool]) -> None:
         """Give back to a base that is about to close what was read ahead, and park nothing more."""
-        self._guarded(self._note_time, False)
+        self._guarded(self.progress.count_time, False)
         self.is_open = False
         self._demand.close()
         if self._timer is not None:
@@ -270,7 +255,7 @@ class Frontier:
                 if request is None:
                     return restored(found) if (found := pop()) is not None else None
             elif not self._has_chosen():
-                if self.sites.is_ready or self._is_stalled(front):
+                if self.sites.is_ready or front.is_full:
                     return None
                 request = pop()
                 if request is None:
@@ -292,29 +277,6 @@ class Frontier:
         key = self._gate.key_of(request)
         front.push(key, request)
         self.sites.pushed(key)
-
-    def _is_stalled(self, front: Front) -> bool:
-        """Return whether no more may be read ahead; say so once."""
-        if len(front.requests) < self._most_ahead:
-            return False
-        if not self._has_stalled:
-            self._has_stalled = True
-            settings = self._crawler.settings
-            cls = load_object(settings["SCHEDULER"])
-            setting, usual = "SCHEDULER", "scrapy_rep.RepScheduler"
-            if Scheduler in cls.__mro__:
-                setting = "SCHEDULER_PRIORITY_QUEUE"
-                usual = global_object_name(DownloaderAwarePriorityQueue)
-            logger.warning(
-                "%d requests wait for their sites, and %s = %r has one queue for all sites, so "
-                'those behind them wait as well. %s = "%s" has one for each',
-                len(front.requests),
-                setting,
-                settings[setting],
-                setting,
-                usual,
-            )
-        return True
 
     # --- what the sites ask
 
@@ -490,24 +452,6 @@ class Frontier:
         is_late = self._asked_in_vain and not self._crawler.settings["JOBDIR"]
         return self.waiting * _PAUSE if is_late and self.waiting >= _MANY else 0.0
 
-    def _note_waiting(self) -> None:
-        """Count what waits."""
-        sites = self.sites
-        if sites.waited != self._waited:
-            self._stats.inc(names.WAITING, sites.waited - self._waited)
-            self._waited = sites.waited
-        if sites.requests_waiting > self._most_waiting:
-            self._most_waiting = sites.requests_waiting
-            self._stats.max(names.WAITING_MAX, self._most_waiting)
-        if sites.sites_waiting > self._most_sites:
-            self._most_sites = sites.sites_waiting
-            self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
-        only_paced = sites.waiting[State.TURN].sites == len(sites) > 0 and self._asked_in_vain
-        self._note_time(only_paced and self._slots.are_idle)
-
-    def _note_time(self, only_paced: bool) -> None:
-        """Count the seconds in which nothing could be downloaded but by breaking a pace."""
-        since, now = self._only_paced_since, monotonic()
-        if since is not None:
-            self._stats.inc(names.WAITING_PACE_ONLY, now - since)
-        self._only_paced_since = now if only_paced else None
+    def _count(self) -> None:
+        is_idle = self._asked_in_vain and self._slots.are_idle
+        self.progress.count(self.sites, self._places.waiting, is_idle)

@@ -1,30 +1,50 @@
-"""Says now and then what a crawl waits for: one that obeys a pace looks like one that hangs."""
+"""Counts what a crawl waits for, and says so: one that obeys a pace looks like one that hangs."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
+from scrapy_rep import stats as names
 from scrapy_rep.frontier.states import State
 
 if TYPE_CHECKING:
-    from scrapy_rep.frontier.frontier import Frontier
+    from scrapy_rep.frontier.sites import Site, Sites
+    from scrapy_rep.stats import RepStats
 
 logger = logging.getLogger("scrapy_rep")
 
 
 class Progress:
-    """Logs a line every ``interval`` seconds while sites wait; never if that is 0."""
+    """Logs a line every ``interval`` seconds while sites wait, unless that is 0.
 
-    def __init__(self, frontier: Frontier, interval: float):
-        self._frontier = frontier
+    ``sites()`` returns the sites, and None if nothing waits in the scheduler. ``seconds(site)`` is
+    the interval between two requests to a site.
+    """
+
+    def __init__(
+        self,
+        stats: RepStats,
+        interval: float,
+        sites: Callable[[], Sites | None],
+        seconds: Callable[[Site], float],
+    ):
+        self._stats = stats
         self._interval = interval
+        self._sites = sites
+        self._seconds = seconds
         self._timer: CallLaterResult | None = None
+        self._waited = 0
+        self._most_requests = 0
+        self._most_sites = 0
+        self._only_paced_since: float | None = None
 
     def open(self) -> None:
-        """Begin."""
+        """Begin to log."""
         if self._interval > 0:
             self._timer = call_later(self._interval, self._log)
 
@@ -34,40 +54,61 @@ class Progress:
             self._timer.cancel()
             self._timer = None
 
+    def count(self, sites: Sites, in_place: int, is_idle: bool) -> None:
+        """Count what waits, with so many requests that wait in place.
+
+        ``is_idle`` says that the downloader has nothing, and that the engine has asked in vain.
+        """
+        if sites.waited != self._waited:
+            self._stats.inc(names.WAITING, sites.waited - self._waited)
+            self._waited = sites.waited
+        requests = sites.requests_waiting + in_place
+        if requests > self._most_requests:
+            self._most_requests = requests
+            self._stats.max(names.WAITING_MAX, requests)
+        if sites.sites_waiting > self._most_sites:
+            self._most_sites = sites.sites_waiting
+            self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
+        self.count_time(is_idle and sites.waiting[State.TURN].sites == len(sites) > 0)
+
+    def count_time(self, only_paced: bool) -> None:
+        """Count the seconds in which only sites were left that wait for their turn."""
+        since, now = self._only_paced_since, monotonic()
+        if since is not None:
+            self._stats.inc(names.WAITING_PACE_ONLY, now - since)
+        self._only_paced_since = now if only_paced else None
+
+    def line(self) -> str:
+        """Return what waits, in one line; "" if nothing does."""
+        sites = self._sites()
+        if sites is None:
+            return ""
+        parts = []
+        paced = sites.waiting[State.TURN]
+        if paced.sites:
+            waiting = _counted(paced.sites, paced.requests)
+            parts.append(f"Waiting for their pace: {waiting}{self._slowest(sites)}")
+        without = [sites.waiting[state] for state in (State.FETCH, State.RULES, State.UNTIL)]
+        number = sum(waiting.sites for waiting in without)
+        if number:
+            waiting = _counted(number, sum(waiting.requests for waiting in without))
+            parts.append(f"Waiting for their robots.txt: {waiting}")
+        return ". ".join(parts)
+
     def _log(self) -> None:
         self.open()
         line = self.line()
         if line:
             logger.info(line)
 
-    def line(self) -> str:
-        """Return what waits, in one line; "" if nothing does."""
-        frontier = self._frontier
-        if not frontier.is_open:
-            return ""
-        parts = []
-        paced = frontier.sites.waiting[State.TURN]
-        if paced.sites:
-            slowest = self._slowest()
-            waiting = _counted(paced.sites, paced.requests)
-            parts.append(f"Waiting for their pace: {waiting}{slowest}.")
-        without = [
-            frontier.sites.waiting[state] for state in (State.FETCH, State.RULES, State.UNTIL)
-        ]
-        sites = sum(waiting.sites for waiting in without)
-        if sites:
-            waiting = _counted(sites, sum(waiting.requests for waiting in without))
-            parts.append(f"Waiting for their robots.txt: {waiting}.")
-        return " ".join(parts).removesuffix(".")
-
-    def _slowest(self) -> str:
-        site = self._frontier.sites.slowest.find()
+    def _slowest(self, sites: Sites) -> str:
+        site = sites.slowest.find()
         if site is None:
             return ""
-        interval = self._frontier.interval_of(site)
+        seconds = self._seconds(site)
         return (
             f"; the slowest is {site.key}: {site.size:,} {_requests(site.size)}, at least "
-            f"{interval:,g} s apart, about {_duration(site.size * interval)}"
+            f"{seconds:,g} s apart, about {_duration(site.size * seconds)}"
         )
 
 

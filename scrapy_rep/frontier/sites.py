@@ -219,7 +219,7 @@ class Sites:
         self._woken: Line = self._ring if by_priority else deque()
         self._is_ring_next = False
         self._is_asking = False
-        self.slowest = Slowest(gate.seconds_for)
+        self.slowest: Slowest[Site] = Slowest(gate.seconds_for)
         """The sites that were parked for their turn."""
         self.waiting = {state: Waiting() for state in SHOWN}
         self.waited = 0

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush, heapreplace
 from itertools import count
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from scrapy_rep.frontier.sites import Site
+from typing import Final, Generic, Protocol, TypeVar
 
 _GROWN: Final = 1.5
 """A site is listed anew if it takes this many times as long as it was listed with."""
 
 
-class Slowest:
+class Listed(Protocol):
+    """A site, as far as this module is concerned."""
+
+    listed: float
+    """The seconds with which it is listed; 0 if it is not."""
+
+
+Site = TypeVar("Site", bound=Listed)
+
+
+class Slowest(Generic[Site]):
     """A heap of sites by the seconds that they take, as they were when they were listed.
 
     Most sites only get less while they wait, so what is listed is too much, and is put right when

@@ -185,7 +185,7 @@ class Gate:
 
     def _at_hand(self, authority: Authority, request: Request) -> CachedRules | Miss:
         """Return the rules that may be used now, however old; awaits nothing."""
-        resident = self._cache.resident(authority, self._clock())
+        resident = self._cache.resident(authority, self._clock(), request)
         return resident or self._cache.consult(authority, request)
 
     def _judgement(self, asked: Asked, cached: CachedRules, state: RequestState) -> Judgement:

@@ -184,7 +184,9 @@ class Judge:
         """Return the exception for a request that the rules or an override disallow."""
         _, url, authority, agent = asked
         if cached.unreachable and (verdict is None or is_undefined(verdict)):
-            return RobotsUnreachable(authority, cached.cause, cached.until)
+            refusal = RobotsUnreachable(authority, cached.cause, cached.until)
+            refusal.__cause__ = None if cached.failure is None else cached.failure.error
+            return refusal
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
         self._weigh(authority, cached)

@@ -13,7 +13,7 @@ purpose:
 - a field that would describe the octets of the connection and not those of the record is renamed
   to ``X-Archive-Orig-...``: ``Transfer-Encoding``, and a ``Content-Length`` that is not that of the
   body;
-- credentials are left out of requests;
+- credentials are left out of requests, and cookies of responses, too;
 - line ends within a value become spaces.
 """
 
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 _SUFFIX = ".warc.gz"
 _OPEN = ".open"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-_SECRET = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+_SECRET = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"})
 _RENAMED = b"X-Archive-Orig-"
 
 _ABOUT = (
     "The exchanges of robots.txt of one run of a crawler. Bodies are byte for byte as sent, after "
-    "the transfer coding. Heads are as Scrapy has normalised them, without the credentials of "
-    "requests: not what was on the wire."
+    "the transfer coding. Heads are as Scrapy has normalised them, without credentials and "
+    "cookies: not what was on the wire."
 )
 
 
@@ -268,8 +268,8 @@ def head_of_response(response: Response) -> bytes:
     phrase = phrases.get(response.status, "Unknown")
     lines = [f"HTTP/1.1 {response.status} {phrase}".encode()]
     for name, values in response.headers.items():
-        for value in values:
-            low = name.lower()
+        low = name.lower()
+        for value in values if low not in _SECRET else ():
             other = low == b"content-length" and value.strip() != b"%d" % len(response.body)
             renamed = other or low == b"transfer-encoding"
             lines.append(_field(_RENAMED + name if renamed else name, value))

@@ -86,6 +86,8 @@ class Profile:
     default_life: float = 86_400.0
     """Seconds a copy is used when no cache-control header says otherwise."""
     redirects_followed: int = 5
+    some_statuses_mean_not_now: bool = True
+    """202, 408, 421 and 425 are failures, and not what their class means."""
 
     def __reduce__(self) -> str | tuple[object, ...]:
         """Pickle a profile of :data:`PROFILES` by its name: the copy must be the same object."""
@@ -112,6 +114,7 @@ GOOGLE = Profile(
     unreserved_is_decoded=False,
     dot_segments_are_removed=False,
     metas_of_the_body_count=True,
+    some_statuses_mean_not_now=False,
 )
 
 CONSENSUS1994 = Profile(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +27,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
+from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 
@@ -113,13 +115,20 @@ class RobotsCache:
         self._flights: dict[Authority, SingleFlight] = {}
         self._octets = 0
 
-    def resident(self, authority: Authority, now: float) -> CachedRules | None:
-        """Return what memory holds if it is good at ``now``; awaits nothing."""
+    def resident(self, authority: Authority, now: float, request: Any = None) -> CachedRules | None:
+        """Return what memory holds if it is good for ``request`` at ``now``; awaits nothing.
+
+        A refusal that may not hold for all requests is returned only if one is given.
+        """
         cached = self._resident.get(authority)
-        if cached is not None and cached.since <= now < cached.until:
-            self._resident.move_to_end(authority)
-            return cached
-        return None
+        if cached is None or not cached.since <= now < cached.until:
+            return None
+        if cached.refusal is not None and (
+            request is None or not cached.refusal.holds_for(asker_of(request, authority))
+        ):
+            return None
+        self._resident.move_to_end(authority)
+        return cached
 
     def held(self, authority: Authority) -> CachedRules | None:
         """Return what memory holds, whether it is still good or not."""
@@ -144,7 +153,7 @@ class RobotsCache:
         if known != (current.decision, current.answer, current.failure, current.until):
             cached = self._cached(authority, cached.entry, current, now)
             self._keep(authority, cached)
-        return cached
+        return _if_for(request, authority, cached)
 
     def begin(self, authority: Authority, request: Any, miss: Miss) -> None:
         """Begin a refresh, or join the one under way, after :meth:`consult` returned ``miss``.
@@ -155,9 +164,17 @@ class RobotsCache:
         self._flight(authority, request, miss)
 
     async def fetch(self, authority: Authority, request: Any, miss: Miss) -> CachedRules:
-        """Return what a refresh brings, after :meth:`consult` returned ``miss``."""
+        """Return what a refresh brings, after :meth:`consult` returned ``miss``.
+
+        A refusal of the request that a refresh was made for may not hold for ``request``: then
+        another one follows. That ends, as each adds a request for which it holds.
+        """
         self._stats.inc(names.MISS)
-        return await self._flight(authority, request, miss).wait(request)
+        found: CachedRules | Miss = miss
+        while isinstance(found, Miss):
+            flight = self._flight(authority, request, found)
+            found = _if_for(request, authority, await flight.wait(request))
+        return found
 
     async def lookup(self, authority: Authority, request: Any) -> CachedRules:
         """Return the rules of ``authority``, after a refresh if policy asks for one."""
@@ -291,7 +308,7 @@ class RobotsCache:
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(entry, is_resident=True))
-        return cached
+        return _if_for(request, authority, cached)
 
     def _cached(
         self, authority: Authority, entry: Entry, current: Standing, now: float
@@ -337,5 +354,18 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._resident) > 1:
             authority, cached = self._resident.popitem(last=False)
             self._octets -= cached.size
-            self._store.demote(authority, cached.entry, again=cached.was_evicted)
+            entry = cached.entry
+            if entry.refusal is not None and entry.refusal.proxied:
+                entry = replace(entry, refusal=None)  # for whom it holds would be lost
+            self._store.demote(authority, entry, again=cached.was_evicted)
             self._stats.inc(names.EVICTED)
+
+
+def _if_for(request: Any, authority: Authority, cached: CachedRules) -> CachedRules | Miss:
+    """Return ``cached``, or a miss if it is a refusal that does not hold for ``request``."""
+    if cached.refusal is None:
+        return cached
+    asker = asker_of(request, authority)
+    if cached.refusal.holds_for(asker):
+        return cached
+    return Miss(cached.entry, is_resident=True, asker=asker)

@@ -49,6 +49,7 @@ class CachedRules:
         "entry",
         "failure",
         "interrupted",
+        "refusal",
         "robots",
         "since",
         "size",
@@ -69,6 +70,10 @@ class CachedRules:
         """Whether the rules are a last good copy, followed while the authority is unreachable."""
         self.interrupted = self.failure is not None and self.failure.cause == Cause.CLOSING
         """Whether nothing was learnt because the crawl is closing."""
+        self.refusal = self.answer
+        """The refusal that decides, if it does not hold for all requests."""
+        if self.failure is not None or self.answer is None or self.answer.holds_for_all:
+            self.refusal = None
         self.was_evicted = False
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)

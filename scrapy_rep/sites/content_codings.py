@@ -12,10 +12,15 @@ Octets after the last member of a gzip or zstd file are ignored if they do not b
 member would: every member was read to its end mark, and gzip(1) and browsers read such files, too.
 If they do, the member must be complete. The library for brotli reports octets after the end as an
 error, so such a body counts as broken.
+
+Some servers announce a charset (``utf-8``), a transfer encoding (``8bit``, ``binary``) or a format
+of their own (``aws-chunked``) as a coding. A name that is not registered is read past if the body
+is text beneath the other codings, as browsers do.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable
@@ -37,12 +42,24 @@ _zstd = _library("compression.zstd", "backports.zstd")
 
 
 class BrokenBodyError(ValueError):
-    """The body is not what its coding says, or only a part of it."""
+    """The body is not whole."""
 
 
-class UnknownCodingError(ValueError):
-    """The body has a coding that cannot be decoded here."""
+class CodingError(ValueError):
+    """The body is not what its coding says, or cannot be decoded here."""
 
+
+_REGISTERED = frozenset(
+    b"aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd".split()
+)
+"""The codings that IANA has registered (RFC 9110 section 16.6.1), but for ``identity``."""
+
+_TEXT_MARKS = b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe"
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+"""Octets that no text begins with: those of the WHATWG's MIME Sniffing Standard, section 7.2."""
+
+_SNIFFED = 1445
+"""How many octets are looked at for these, by that standard."""
 
 _MOST_CODINGS = 5
 """Codings of one body. Servers apply one, or two by mistake."""
@@ -81,7 +98,7 @@ def plain_octets(
     purpose. A gzip file is decoded even if no header announces it. An empty body is an empty file,
     whatever its coding.
 
-    Raises :class:`BrokenBodyError` and :class:`UnknownCodingError`.
+    Raises :class:`CodingError`.
     """
     if not body:
         return b"", cut
@@ -89,18 +106,26 @@ def plain_octets(
     names = [name.strip().lower() for value in codings for name in value.split(b",")]
     names = [name for name in names if name not in (b"", b"identity")]
     if len(names) > _MOST_CODINGS:
-        raise BrokenBodyError(f"the body has {len(names)} codings")
+        raise CodingError(f"the body has {len(names)} codings")
+    unknown = [name for name in names if name not in _REGISTERED]
     for name in reversed(names):
-        body, cut = _decoded(name, body, most, cut)
+        if name not in unknown:
+            body, cut = _decoded(name, body, most, cut)
+    if unknown and not _is_text(body):
+        raise CodingError(f"Content-Encoding {unknown[0].decode('latin-1')[:40]} was not decoded")
     if body and _GZIP_MAGIC.startswith(body[:2]):
         body, cut = _decoded(b"gzip", body, most, cut)
     return body[:most], cut or len(body) > most
 
 
+def _is_text(body: bytes) -> bool:
+    return body.startswith(_TEXT_MARKS) or not _BINARY.search(body, 0, _SNIFFED)
+
+
 def _decoded(name: bytes, body: bytes, most: int, cut: bool) -> tuple[bytes, bool]:
     coding, word = _CODINGS.get(name), name.decode("latin-1")[:40]
     if coding is None:
-        raise UnknownCodingError(f"Content-Encoding {word} was not decoded")
+        raise CodingError(f"Content-Encoding {word} was not decoded")
     plain = bytearray()
     try:
         for _ in range(_MOST_MEMBERS):
@@ -109,15 +134,15 @@ def _decoded(name: bytes, body: bytes, most: int, cut: bool) -> tuple[bytes, boo
             if len(plain) >= most:
                 return bytes(plain[:most]), True
             if not member.eof and not cut:
-                raise BrokenBodyError(f"the {word} stream stops before its end")
+                raise CodingError(f"the {word} stream stops before its end")
             body = coding.rest(member.unused_data) if member.eof else b""
             if not body:
                 return bytes(plain), cut
-    except BrokenBodyError:
+    except CodingError:
         raise
     except Exception as error:  # each library raises its own
-        raise BrokenBodyError(f"the {word} stream is broken: {error}") from error
-    raise BrokenBodyError(f"the {word} file has more than {_MOST_MEMBERS} members")
+        raise CodingError(f"the {word} stream is broken: {error}") from error
+    raise CodingError(f"the {word} file has more than {_MOST_MEMBERS} members")
 
 
 class _Brotli:

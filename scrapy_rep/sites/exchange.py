@@ -11,13 +11,13 @@ name of their own in the header, and undone by :mod:`scrapy_rep.sites.responses`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy import signals
-from scrapy.exceptions import StopDownload
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 if TYPE_CHECKING:
@@ -46,14 +46,18 @@ class FetchPlaces(Protocol):
         """Take note that ``request`` has left the downloader."""
 
 
+class TooManyRequestsError(IgnoreRequest):
+    """More requests are made for one robots.txt than a fetch ever needs."""
+
+
 class Exchange:
     """What is received in one exchange; ``limit`` is how many octets of a body are read.
 
-    ``received`` is called with the request, the response as the server sent it, and whether its
-    body was cut at the limit.
+    ``numbers`` are those of the requests that its fetch may still make. ``received`` is called with
+    the request, the response as the server sent it, and whether its body was cut at the limit.
     """
 
-    def __init__(self, limit: int, received: Received | None = None):
+    def __init__(self, limit: int, numbers: Iterator[int], received: Received | None = None):
         self.octets = 0
         """The octets of the body that have come, as far as the download handler reports them."""
         self.has_codings = False
@@ -61,11 +65,19 @@ class Exchange:
         self.was_shown = False
         """Whether the response was seen as it came; a custom downloader may not show it."""
         self._limit = limit
+        self._numbers = numbers
         self._received = received
         self._running: Deferred[Response] | None = None
 
     async def run(self, download: Coroutine[Any, Any, Response]) -> Response:
-        """Return the response of a download, unless it is cancelled before."""
+        """Return the response of a download, unless it is cancelled before.
+
+        Other components may have a download repeated: this is called for each. Raises
+        :class:`TooManyRequestsError` if the fetch may make no more.
+        """
+        if next(self._numbers, None) is None:
+            download.close()
+            raise TooManyRequestsError("other components repeat its requests without end")
         self._running = deferred_from_coro(download)
         return await maybe_deferred_to_future(self._running)
 

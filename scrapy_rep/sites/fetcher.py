@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,9 +23,9 @@ from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import REFUSALS
 from scrapy_rep.access.freshness import retry_after
 from scrapy_rep.access.outcome import (
-    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     NotModified,
@@ -37,10 +36,23 @@ from scrapy_rep.access.outcome import (
     meaning_of,
 )
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
-from scrapy_rep.scrapy_names import PROXY_LOGIN
-from scrapy_rep.sites.exchange import EXCHANGE, Exchange, FetchPlaces, Reception
+from scrapy_rep.sites.asking import Again, Question, proxy_of
+from scrapy_rep.sites.exchange import (
+    EXCHANGE,
+    Exchange,
+    FetchPlaces,
+    Reception,
+    TooManyRequestsError,
+)
 from scrapy_rep.sites.redirects import RefusedError, answered_by_public, target_of
-from scrapy_rep.sites.responses import body_of, cause_of, lifetime_of, validators_of
+from scrapy_rep.sites.responses import (
+    body_of,
+    cause_of,
+    chain_of,
+    is_of_proxy,
+    lifetime_of,
+    validators_of,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -63,17 +75,13 @@ _META: dict[str, Any] = {
     "autothrottle_dont_adjust_delay": True,
     "download_fail_on_dataloss": True,  # half a robots.txt does not count
 }
-TRANSPORT_KEYS = ("proxy", "impersonate", "impersonate_args", "impersonate_curl_options")
-"""The meta keys that choose how a request is sent: robots.txt is requested as its page is.
-
-``proxy`` may be None, for no proxy. The others are those of scrapy-impersonate.
-"""
-
-_HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
-
-# A header that is set, even without a value, is not filled in from the project's defaults.
-_KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
 _LONGEST_DETAIL = 500
+
+_MOST_REQUESTS = 20
+"""Requests of one fetch, whichever component makes them: a middleware may repeat each 503.
+
+If ``REP_MAX_REDIRECTS`` is so large that its hops need more, they may be as many.
+"""
 
 _REFUSED_BEYOND = 8
 """A body whose Content-Length is more than this many times the limit is refused instead of cut.
@@ -152,30 +160,6 @@ class FetchArchive(Protocol):
         """Return what keeps one fetch; ``copy`` is what a conditional request may confirm."""
 
 
-@dataclass(slots=True)
-class _Fetch:
-    """A fetch that is under way, with the ``uri`` of its present hop.
-
-    ``trail`` are the redirects that were followed, ``request`` is the last request that was made.
-    """
-
-    authority: Authority
-    page_request: Request | None
-    copy: Answer | None
-    kept: FetchRecord | None
-    uri: str
-    trail: list[str] = field(default_factory=list)
-    request: Request | None = None
-
-    @property
-    def validated(self) -> Answer | None:
-        """The copy that this hop may confirm.
-
-        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
-        """
-        return self.copy if self.copy is not None and self.copy.uri == self.uri else None
-
-
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
@@ -205,6 +189,7 @@ class RobotsFetcher:
         self._archive = archive
         self._reception = Reception(crawler, places)
         self._negotiates = cache(self._is_zyte_api)
+        self._asking_for_login: set[Authority] = set()
 
     async def fetch(
         self, authority: Authority, page_request: Request | None, copy: Answer | None
@@ -215,56 +200,69 @@ class RobotsFetcher:
         conditional request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         kept = None if self._archive is None else self._archive.fetch(copy)
-        outcome = await self._attempt(
-            _Fetch(authority, page_request, copy, kept, authority.robots_uri)
-        )
+        most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
+        question = Question(authority, page_request, copy, most)
+        if authority in self._asking_for_login:  # then the first question has it already
+            question.again.add(Again.LOGIN)
+        outcome = await self._attempt(question, kept)
+        if Again.LOGIN in question.again:
+            self._asking_for_login.add(authority)
         return outcome if kept is None else kept.ended(authority, outcome)
 
-    async def _attempt(self, fetch: _Fetch) -> Outcome:
+    async def _attempt(self, question: Question, kept: FetchRecord | None) -> Outcome:
         """Return the outcome, without its record."""
         self._stats.inc(names.REQUESTS)
         try:
             with self._reception:
                 async with self._at_once.counted():
-                    return await with_timeout(self._settings.timeout, self._follow(fetch))
+                    return await with_timeout(self._settings.timeout, self._follow(question, kept))
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
-            return Unreachable(Cause.REDIRECT, detail=str(error))
+            return Unreachable(Cause.REDIRECT, detail=str(error), error=error)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is not permission
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
             cause = cause_of(error)
             # Another middleware may have chosen a proxy for the robots.txt alone.
-            proxied = fetch.request is not None and bool(fetch.request.meta.get("proxy"))
+            proxied = question.request is not None and bool(question.request.meta.get("proxy"))
             if proxied and cause in _ON_THE_WAY:
                 cause = Cause.PROXY
             ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
+            if isinstance(error, TooManyRequestsError):
+                ours = False  # the site was asked often enough for now
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
-            return Unreachable(cause, detail=detail, ours=ours)
+            for each in chain_of(error):  # their frames hold the fetch
+                each.__traceback__ = None
+            return Unreachable(cause, detail=detail, ours=ours, error=error)
 
-    async def _follow(self, fetch: _Fetch) -> Outcome:
-        """Follow redirects to an outcome."""
+    async def _follow(self, question: Question, kept: FetchRecord | None) -> Outcome:
+        """Follow redirects to an outcome, and ask again where an answer calls for that."""
         deadline = monotonic() + self._settings.timeout
-        kept, public = fetch.kept, True
+        public = True
         while True:
             received = None if kept is None else kept.received
-            exchange = Exchange(self._settings.max_size, received)
-            request = fetch.request = self._request(fetch, exchange)
+            exchange = Exchange(self._settings.max_size, question.numbers, received)
+            request = question.request = self._request(question, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             if kept is not None and not exchange.was_shown:
                 kept.received(request, response, cut=exchange.is_cut, changed=True)
+            request = question.request = response.request or request  # one may have been repeated
+            uri, trail = question.uri, question.trail
             is_redirect = meaning_of(response.status) is Meaning.REDIRECT
-            if fetch.trail or is_redirect:
-                here = answered_by_public(request, response, fetch.uri)
-                if fetch.trail and public and not here:
-                    raise RefusedError(f"redirect from a public to a local address: {fetch.uri}")
+            if trail or is_redirect:
+                here = answered_by_public(request, response, uri)
+                if trail and public and not here:
+                    raise RefusedError(f"redirect from a public to a local address: {uri}")
                 public = here
-            if not is_redirect or len(fetch.trail) == self._settings.max_redirects:
-                return self._outcome(fetch, request, response)
-            fetch.uri = target_of(fetch.uri, response, public)
-            fetch.trail.append(fetch.uri)
+            question.answered(response)
+            if not is_of_proxy(request, response) and question.is_asked_again(response.status):
+                continue
+            if not is_redirect or len(trail) == self._settings.max_redirects:
+                return self._outcome(question, exchange, request, response)
+            question.uri = target_of(uri, response, public)
+            trail.append(question.uri)
             self._stats.inc(names.REDIRECTS)
 
     async def _download(self, request: Request) -> Response:
@@ -278,32 +276,16 @@ class RobotsFetcher:
             request.meta[EXCHANGE].cancel()
             raise
 
-    def _request(self, fetch: _Fetch, exchange: Exchange) -> Request:
+    def _request(self, question: Question, exchange: Exchange) -> Request:
         """Return the request of one hop."""
-        uri, page_request = fetch.uri, fetch.page_request
+        uri = question.uri
         most = _REFUSED_BEYOND * self._settings.max_size
-        meta = {**_META, EXCHANGE: exchange, "download_maxsize": most}
-        negotiates = self._negotiates(urlsplit(uri).scheme)
-        headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
+        meta = {**_META, EXCHANGE: exchange, "download_maxsize": most, **question.meta()}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
         meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
-        if page_request is not None:
-            meta.update(
-                {key: page_request.meta[key] for key in TRANSPORT_KEYS if key in page_request.meta}
-            )
-            if "proxy" in meta and PROXY_LOGIN in page_request.meta:
-                # A request that is retried has its login no longer in the URL of its proxy.
-                meta[PROXY_LOGIN] = page_request.meta[PROXY_LOGIN]
-                headers["Proxy-Authorization"] = page_request.headers.get("Proxy-Authorization")
-        headers["User-Agent"] = self._name()
-        if (copy := fetch.validated) is not None:
-            headers["If-None-Match"] = copy.etag
-            headers["If-Modified-Since"] = copy.last_modified
-        sent = {name: value for name, value in headers.items() if value is not None}
-        # The project's own credentials are for the site that is asked first.
-        is_first = not fetch.trail or uri.startswith(f"{fetch.authority}/")
-        kept_back = _KEPT_BACK if is_first else {**_KEPT_BACK, "Authorization": None}
-        return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
+        negotiates = self._negotiates(urlsplit(uri).scheme)
+        headers = question.headers(self._name(), negotiates=negotiates)
+        return Request(uri, callback=NO_CALLBACK, headers=headers, meta=meta)
 
     def _is_zyte_api(self, scheme: str) -> bool:
         """Return True if the download handler for a scheme agrees with the server on a form.
@@ -314,26 +296,38 @@ class RobotsFetcher:
         kinds = getattr(load_object(handler), "__mro__", ()) if handler is not None else ()
         return any(kind.__module__.partition(".")[0] == "scrapy_zyte_api" for kind in kinds)
 
-    def _outcome(self, fetch: _Fetch, request: Request, response: Response) -> Outcome:
-        """Return what the last response means; a redirect that is not followed is Unavailable."""
+    def _outcome(
+        self, question: Question, exchange: Exchange, request: Request, response: Response
+    ) -> Outcome:
+        """Return what the last response means; a redirect that is not followed is Unavailable.
+
+        An answer of the crawler's own proxy is not that of the site.
+        """
         status, now = response.status, self._clock()
         self._stats.inc(names.RESPONSES)
         self._stats.inc(names.response_status(status))
-        meaning, life = meaning_of(status), lifetime_of(response, now)
-        uri, trail = fetch.uri, tuple(fetch.trail)
+        meaning = meaning_of(status, self._settings.temporary)
+        life, uri, trail = lifetime_of(response, now), question.uri, tuple(question.trail)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
-            body, cut = body_of(response, request.meta[EXCHANGE], limit)
+            body, cut = body_of(response, exchange, limit)
             etag, modified = validators_of(response)
             if cut:
                 self._stats.inc(names.TRUNCATED)
             cut_at = limit if cut else None
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
-        if meaning is Meaning.NOT_MODIFIED and fetch.validated is not None:
+        if meaning is Meaning.NOT_MODIFIED and question.validated is not None:
             return NotModified(life)
         wait = retry_after(response.headers.get("Retry-After"), now)
-        if status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy"):
+        if is_of_proxy(request, response):
             return Unreachable(Cause.PROXY, status, wait, ours=True)
+        if meaning is Meaning.REDIRECT:
+            self._stats.redirected_on(question.authority, self._settings.max_redirects)
+        if status in REFUSALS:
+            proxy, asker = proxy_of(request.meta), question.asker
+            # A middleware may have chosen the proxy, for the robots.txt and for its page.
+            asked = frozenset((asker, asker._replace(proxy=proxy)))
+            return Unavailable(status, uri, trail, life, proxied=bool(proxy), refused_to=asked)
         if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
             return Unavailable(status, uri, trail, life)
         return Unreachable(Cause.STATUS, status, wait)

@@ -24,8 +24,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
-from scrapy_rep.access.entry import Answer, Entry, merge
-from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
+from scrapy_rep.access.entry import Answer, Asker, Entry, merge
+from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unavailable, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
 from scrapy_rep.awaiting import repeated, sleep
 from scrapy_rep.stores.base import NOT_SHARED
@@ -49,6 +49,7 @@ _WORTH_RETRYING = frozenset(
         Cause.DNS,
         Cause.CONNECTION,
         Cause.TLS,
+        Cause.CODING,
         Cause.TIMEOUT,
         Cause.PROXY,
         Cause.ERROR,
@@ -56,24 +57,30 @@ _WORTH_RETRYING = frozenset(
 )
 
 
+_ANYONE = Asker()
+
+
 class Miss(NamedTuple):
     """What a look-up found of an authority that may not be used as it is.
 
     ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
-    ``is_complete`` that there is nothing more in the store.
+    ``is_complete`` that there is nothing more in the store. ``asker`` is given for a request that a
+    refusal does not hold for.
     """
 
     entry: Entry | None = None
     is_resident: bool = False
     is_complete: bool = False
+    asker: Asker = _ANYONE
 
 
 class Refresher:
     """Finds out what is to be known of an authority from now on.
 
     ``fetch(authority, request, copy)`` returns an outcome within ``timeout`` seconds. ``delays``
-    are the seconds before further attempts while an authority is unreachable. A delay that is
-    shorter than the ``Retry-After`` of the server is passed over.
+    are the seconds before further attempts while an authority is unreachable. If the server asks
+    for more with ``Retry-After``, a delay is as long as that, up to ``timeout``. Beyond that a
+    shorter delay is passed over.
     """
 
     def __init__(
@@ -94,7 +101,8 @@ class Refresher:
         self._delays = delays
         self.pauses = 0
         """How many refreshes pause between two attempts."""
-        self._longest_round = (1 + len(delays)) * timeout + sum(delays)
+        self._timeout = timeout
+        self._longest_round = timeout + sum(timeout + max(timeout, delay) for delay in delays)
         term = LEASE_TERM if self.store.has_store else 0.0
         self.longest = 2.0 * self._longest_round + term + 1.0
         """The seconds after which a refresh must be over, with some to spare.
@@ -143,9 +151,9 @@ class Refresher:
             if isinstance(outcome, Unreachable):
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self.clock(), self.policy)
-            delay = _next_of(delays, outcome)
+            delay = _next_of(delays, outcome, self._timeout)
             if delay is None or not self._is_worth_retrying(outcome, learnt) or not waiting():
-                if not (isinstance(outcome, Unreachable) and outcome.ours):
+                if _is_for_others(outcome):
                     self.store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)
                 return learnt
@@ -166,7 +174,7 @@ class Refresher:
         """
         known, refresh = miss.entry, miss.is_resident
         first = entry = known if miss.is_complete else await self._newest(authority, known)
-        if self._suffices(entry, refresh):
+        if self._suffices(entry, refresh, miss.asker):
             return entry, None
         wait, longest = _POLL
         end = monotonic() + LEASE_TERM + self._longest_round
@@ -175,7 +183,7 @@ class Refresher:
             if lease == NOT_SHARED:
                 return entry, lease
             if lease is None:
-                if self._decision(entry) is not Decision.WAIT:
+                if self._suffices(entry, False, miss.asker):
                     return entry, None  # another worker refreshes what may still be used
                 if monotonic() > end:
                     return entry, NOT_SHARED
@@ -187,7 +195,7 @@ class Refresher:
                 self.store.release(authority, lease or NOT_SHARED)
                 raise
             entry = self._redated(entry, first)
-            if self._suffices(entry, refresh):  # another worker has put meanwhile
+            if self._suffices(entry, refresh, miss.asker):  # another worker has put meanwhile
                 self.store.release(authority, lease or NOT_SHARED)
                 return entry, None
             if lease is not None:
@@ -211,12 +219,15 @@ class Refresher:
             return entry
         return replace(entry, failure=replace(entry.failure, failed_at=self.clock()))
 
-    def _suffices(self, entry: Entry | None, refresh: bool) -> bool:
+    def _suffices(self, entry: Entry | None, refresh: bool, asker: Asker = _ANYONE) -> bool:
         """Return whether ``entry`` is good enough without a fetch.
 
-        It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
+        It is if it holds for ``asker``, and no fetch is due or, unless this is a ``refresh``, only
+        one in the background.
         """
         current = standing(entry, self.clock(), self.policy)
+        if current.answer is not None and not current.answer.holds_for(asker):
+            return False
         return current.fetch is Fetch.NO or (not refresh and current.decision is not Decision.WAIT)
 
     def _decision(self, entry: Entry | None) -> Decision:
@@ -256,7 +267,20 @@ def _undated(learnt: Entry, before: Entry | None) -> Entry:
     return replace(learnt, answer=answer)
 
 
-def _next_of(delays: Iterator[float], outcome: Outcome) -> float | None:
-    """Return the next delay that is as long as the server asks for, ``None`` if none is left."""
+def _is_for_others(outcome: Outcome) -> bool:
+    """Return whether an outcome says something to other crawlers, so that it is stored."""
+    if isinstance(outcome, Unreachable):
+        return not outcome.ours
+    return not (isinstance(outcome, Unavailable) and outcome.proxied)
+
+
+def _next_of(delays: Iterator[float], outcome: Outcome, longest: float) -> float | None:
+    """Return the next delay, ``None`` if none is left that is as long as the server asks for.
+
+    A delay becomes as long as that, if it is at most ``longest``.
+    """
     least = (outcome.retry_after or 0.0) if isinstance(outcome, Unreachable) else 0.0
+    if least <= longest:
+        delay = next(delays, None)
+        return None if delay is None else max(delay, least)
     return next((delay for delay in delays if delay >= least), None)

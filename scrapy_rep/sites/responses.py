@@ -1,20 +1,22 @@
-"""Reads a response: its body, its validators, its freshness, or the cause of a failure."""
+"""Reads a response: whose it is, its body, its validators, its freshness; or why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.access.freshness import lifetime
-from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.outcome import PROXY_AUTHENTICATION_REQUIRED, Cause
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import BrokenBodyError, plain_octets
 from scrapy_rep.sites.exchange import codings_of
 from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_rep.sites.exchange import Exchange
@@ -38,6 +40,8 @@ _CAUSES: dict[str, Cause] = {
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
     "BrokenBodyError": Cause.CONNECTION,
+    "ResponseFailed": Cause.CONNECTION,
+    "CodingError": Cause.CODING,
     "TunnelError": Cause.CONNECTION,
     "CancelledElsewhereError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
@@ -45,17 +49,60 @@ _CAUSES: dict[str, Cause] = {
 }
 
 
+_FORWARD_PROXIES = frozenset(
+    b"3proxy ccproxy freeproxy mitmproxy polipo privoxy squid tinyproxy wingate ziproxy".split()
+)
+"""What forward proxies call themselves in the ``Server`` of their own answers."""
+
+
 def cause_of(error: BaseException) -> Cause:
-    """Return the cause that an exception of a download stands for."""
+    """Return the cause that an exception of a download stands for.
+
+    Scrapy wraps what Twisted and other libraries raise, mostly as a failed connection. So the first
+    exception counts that says more than that.
+    """
+    found = [cause for each in chain_of(error) if (cause := _cause_by_class(each)) is not None]
+    more = (cause for cause in found if cause is not Cause.CONNECTION)
+    return next(more, found[0] if found else Cause.ERROR)
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that caused it, from the outermost on."""
+    yield error
     reasons = getattr(error, "reasons", None) or ()  # Twisted's ResponseFailed wraps Failures
-    inner = [reason.value for reason in reasons if hasattr(reason, "value")]
-    for e in (error, *inner):
-        for kind in type(e).__mro__:
-            qualified = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
-            cause = _CAUSES.get(qualified) or _CAUSES.get(kind.__name__)
-            if cause is not None:
-                return cause
-    return Cause.CONNECTION if inner else Cause.ERROR
+    for each in (*(getattr(reason, "value", None) for reason in reasons), error.__cause__):
+        if each is not None:
+            yield from chain_of(each)
+
+
+def _cause_by_class(error: BaseException) -> Cause | None:
+    for kind in type(error).__mro__:
+        qualified = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+        cause = _CAUSES.get(qualified) or _CAUSES.get(kind.__name__)
+        if cause is not None:
+            return cause
+    return None
+
+
+def is_of_proxy(request: Request, response: Response) -> bool:
+    """Return whether a 4xx is the answer of the crawler's own proxy, and not of the site.
+
+    Through the tunnel of https a proxy cannot answer. ``Via`` says nothing: CDNs send it, too.
+    """
+    if not 400 <= response.status <= 499 or not request.meta.get("proxy"):
+        return False
+    if response.status == PROXY_AUTHENTICATION_REQUIRED:
+        return True
+    if urlsplit(request.url).scheme != "http":
+        return False
+    headers = response.headers
+    server = (headers.get("Server") or b"").lower().partition(b"/")[0].strip()
+    return (
+        "Proxy-Authenticate" in headers
+        or "X-Squid-Error" in headers
+        or any(b"error=" in status for status in headers.getlist("Proxy-Status"))
+        or server in _FORWARD_PROXIES
+    )
 
 
 def body_of(response: Response, exchange: Exchange, limit: int) -> tuple[bytes, bool]:

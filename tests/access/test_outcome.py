@@ -12,6 +12,8 @@ from tests.rows import rows
 
 
 def _expected(status: int) -> Meaning:
+    if status in (202, 408, 421, 425):
+        return Meaning.UNREACHABLE
     if 200 <= status <= 299 and status != 206:
         return Meaning.SUCCESS
     if status in (301, 302, 303, 307, 308):
@@ -27,9 +29,14 @@ def _expected(status: int) -> Meaning:
 def test_every_status_has_one_meaning(status: int) -> None:
     """RFC 9309 section 2.3.1: success, redirect, unavailable; all else is unreachable.
 
+    Some mean "not now". Where they do not, as in the profile of Google, their class counts.
+
     In an archive a 407 says nothing of the site: it is the answer of the crawler's proxy.
     """
     assert meaning_of(status) is _expected(status)
     archived = {Meaning.SUCCESS: Success, Meaning.UNAVAILABLE: Unavailable}
     expected = Unreachable if status == 407 else archived.get(_expected(status), Unreachable)
     assert type(archived_outcome(status, b"", "")) is expected
+    if status in (202, 408, 421, 425):
+        of_class = Meaning.SUCCESS if status == 202 else Meaning.UNAVAILABLE
+        assert meaning_of(status, frozenset()) is of_class

@@ -19,12 +19,16 @@ TROUBLE = re.compile(r"Traceback \(most recent|Unhandled|never retrieved|never a
 
 @dataclass(frozen=True)
 class Problem:
-    """An exception that an errback got; `exception` itself only if the crawl ran here."""
+    """An exception that an errback got; `exception` itself only if the crawl ran here.
+
+    `causes` are the names of the classes of its `__cause__`, if it has one.
+    """
 
     type: str
     bases: tuple[str, ...]
     text: str
     data: dict[str, Any]
+    causes: tuple[str, ...] = ()
     exception: BaseException | None = None
 
     @classmethod
@@ -32,7 +36,9 @@ class Problem:
         """The exception and its public attributes, in plain values."""
         bases = tuple(base.__name__ for base in type(exception).__mro__)
         data = {name: plain(value) for name, value in vars(exception).items() if name[0] != "_"}
-        return cls(type(exception).__name__, bases, str(exception), data, exception)
+        cause = exception.__cause__
+        causes = () if cause is None else tuple(base.__name__ for base in type(cause).__mro__)
+        return cls(type(exception).__name__, bases, str(exception), data, causes, exception)
 
     @property
     def kind(self) -> str:

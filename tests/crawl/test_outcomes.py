@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import time
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from scrapy import Request, signals
@@ -70,6 +72,8 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "gzip bomb": (says(Bomb(200, RULES)), RULED),
     "gzip bomb unannounced": (says(Reply(200, Bomb(200, RULES)._octets())), RULED),
     "200 without an end": (says(Endless(200, RULES)), RULED),
+    "202": (says(Reply(202, RULES)), DARK),
+    "202 challenge": (says(Reply(202, "", {"x-amzn-waf-action": "challenge"})), DARK),
     "203": (says(Reply(203, RULES)), RULED),
     "204": (says(Reply(204)), FREE),
     "301 to another path": (says(redirect("/rules", 301), **{"/rules": RULES}), RULED),
@@ -85,7 +89,10 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "403": (says(Reply(403, NOTHING)), FREE),
     "404": (says(Reply(404)), FREE),
     "404 with rules": (says(Reply(404, f"<html>\n{NOTHING}</html>")), FREE),
+    "408": (says(Reply(408, OPEN)), DARK),
     "410": (says(Reply(410, NOTHING)), FREE),
+    "421": (says(Reply(421, OPEN)), DARK),
+    "425": (says(Reply(425, OPEN)), DARK),
     "429": (says(Reply(429, OPEN)), DARK),
     "451": (says(Reply(451, NOTHING)), FREE),
     "304 that nobody asked for": (says(Reply(304)), DARK),
@@ -109,6 +116,25 @@ SILENT: dict[str, tuple[Maker, tuple[str, str]]] = {
     "late": (says(Reply(200, RULES, delay=60)), DARK),
 }
 
+
+LABELS = [
+    *("utf-8", "none", "binary", "8bit", "aws-chunked", "UTF-8, Identity", "charset=utf-8", "text"),
+    *("quoted-printable", "base64?", "*"),
+]
+"""What servers announce as a content coding, and is none (RFC 9110 section 8.4.1)."""
+
+BROKEN: dict[str, Reply] = {
+    "gzip": Reply(200, OPEN, {"Content-Encoding": "gzip"}),
+    "br": Reply(200, OPEN, {"Content-Encoding": "br"}),
+    "half of gzip": Reply(200, gzip.compress(OPEN.encode())[:-9], {"Content-Encoding": "gzip"}),
+    "compress": Reply(200, OPEN, {"Content-Encoding": "compress"}),
+    "exi": Reply(200, OPEN, {"Content-Encoding": "exi"}),
+    "brotli": Reply(200, bytes(range(40)), {"Content-Encoding": "brotli"}),
+    "zlib": Reply(200, zlib.compress(OPEN.encode() * 9), {"Content-Encoding": "zlib"}),
+    "bzip2": Reply(200, bz2.compress(OPEN.encode()), {"Content-Encoding": "bzip2"}),
+    "utf-8": Reply(200, gzip.compress(OPEN.encode()), {"Content-Encoding": "utf-8"}),
+}
+"""A coding that cannot be undone: the octets are never read as if they were text."""
 
 UNUSUAL: dict[str, Script] = {
     "HTTP/1.0": Raw(body=f"HTTP/1.0 200 OK\r\n\r\n{RULES}"),
@@ -146,6 +172,11 @@ LOCATIONS: dict[str, tuple[str, tuple[str, str]]] = {
 }
 """RFC 9309 2.3.1.2: http and https targets are followed, anything else is no permission."""
 
+UNUSUAL |= {f"labelled {each}": Reply(200, RULES, {"Content-Encoding": each}) for each in LABELS}
+UNUSUAL["labelled over gzip"] = Reply(
+    200, gzip.compress(RULES.encode()), {"Content-Encoding": "gzip, aws-chunked"}
+)
+CASES |= {f"broken {name}": (says(reply), DARK) for name, reply in BROKEN.items()}
 CASES |= {name: (says(robots, **{"/elsewhere": OPEN}), RULED) for name, robots in UNUSUAL.items()}
 CASES |= {
     f"Location {name}": (says(redirect(to), **{"/rules": NOTHING}), kinds)
@@ -173,6 +204,32 @@ async def test_each_answer_has_its_outcome(
     kinds = [kind for pair in expected.values() for kind in pair]
     assert result.stats.get("robotstxt/forbidden", 0) == kinds.count("forbidden")
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
+
+
+async def test_a_coding_that_cannot_be_undone_is_the_fault_of_the_site(site: Site) -> None:
+    """The cause says so, and the next attempt is in a minute, and not in a second."""
+    shops = {name: site.authority(reply) for name, reply in BROKEN.items()}
+    result = await visit([shop.url("/a") for shop in shops.values()])
+    for shop in shops.values():
+        assert result.problem(shop.url("/a")).data["cause"] == "coding"
+    assert len(result.lines(r"\(coding: .*next attempt in 60 s", "WARNING")) == len(BROKEN)
+
+
+async def test_not_now_is_what_its_class_is_in_the_profile_of_google(site: Site) -> None:
+    """202 is a file, and 408, 421 and 425 mean that there is none."""
+    shops = [site.authority(Reply(status, NOTHING)) for status in (202, 408, 421, 425)]
+    urls = [shop.url("/open") for shop in shops]
+    result = await visit(urls, REP_PROFILE="google")
+    assert result.kinds == ["forbidden", *["downloaded"] * 3]
+
+
+async def test_what_is_a_failure_here_is_not_taken_from_a_store(site: Site, tmp_path: Path) -> None:
+    """Another crawler, by another profile, has kept it; nor is it the last good copy."""
+    shops = [site.authority([Reply(status, OPEN), Reply(503)]) for status in (202, 408)]
+    urls = [shop.url("/open") for shop in shops]
+    store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
+    assert len((await visit(urls, REP_PROFILE="google", **store)).downloaded) == 2
+    assert (await visit(urls, **store)).unreachable == urls
 
 
 async def test_access_denied_is_what_the_setting_says(site: Site) -> None:

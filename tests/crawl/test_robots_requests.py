@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.settings import default_settings
 
 from scrapy_rep.gate.identity import name_of_fetches
-from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
+from scrapy_rep.sites.asking import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
 from tests.crawl.harness import RULED, crawl, crawl_in_child, open_and_private, visit
 from tests.crawl.plugin import DEMANDING, NOTHING, OPEN, RULES, obey

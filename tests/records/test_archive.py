@@ -17,6 +17,13 @@ def test_credentials_are_not_archived() -> None:
     )
 
 
+def test_cookies_are_not_archived() -> None:
+    """Not those of a response either: one may be as good as a login."""
+    headers = {"Set-Cookie": ["sid=s3cret; Path=/", "b=s3cret"], "X": "a"}
+    head = head_of_response(Response("http://a/robots.txt", 200, headers, b"body"))
+    assert head == b"HTTP/1.1 200 OK\r\nX: a\r\n\r\n"
+
+
 def test_a_line_end_in_a_value_starts_no_field() -> None:
     """Whatever a component has put there."""
     headers = {"X": "a\r\nContent-Length: 3\r\n\r\nb", "Transfer-Encoding": "chunked"}

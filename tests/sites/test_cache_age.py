@@ -171,14 +171,30 @@ async def test_expired_rules_are_followed_again_when_the_fetch_fails() -> None:
     assert bench.fetches == 2
 
 
-async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None:
-    """RFC 9110 section 10.2.3. The next attempt comes after the first delay that is long enough."""
-    busy = Unreachable(Cause.STATUS, 503, retry_after=0.2)
-    bench = Bench(busy, RULES, retry_delays=(0.01, 0.02, 0.3))
+@pytest.mark.parametrize(("asked", "delays"), [(0.2, (0.01, 0.02)), (0.1, (0.3,)), (0.2, (0.0,))])
+async def test_the_next_attempt_is_no_sooner_than_the_server_asks(
+    asked: float, delays: tuple[float, ...]
+) -> None:
+    """RFC 9110 section 10.2.3: a delay is as long as that, if a fetch may take as long."""
+    busy = Unreachable(Cause.STATUS, 503, retry_after=asked)
+    bench = Bench(busy, RULES, retry_delays=delays)
     began = time.monotonic()
     assert (await ask(bench)).decision is Decision.FOLLOW
-    assert time.monotonic() - began >= 0.3
+    assert time.monotonic() - began >= max(asked, delays[0])
     assert bench.fetches == 2
+
+
+@pytest.mark.parametrize(("delays", "fetches"), [((0.01, 0.02, 0.3), 2), ((0.01, 0.02), 1)])
+async def test_a_delay_that_is_far_too_short_is_passed_over(
+    delays: tuple[float, ...], fetches: int
+) -> None:
+    """If the server asks for more than a fetch may take, the first delay counts that is enough."""
+    busy = Unreachable(Cause.STATUS, 503, retry_after=0.2)
+    bench = Bench(busy, RULES, retry_delays=delays, timeout=0.1)
+    began = time.monotonic()
+    await ask(bench)
+    assert bench.fetches == fetches
+    assert fetches == 1 or time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,191 @@
+"""How a robots.txt is asked for: as its pages are, or its answer says nothing about them.
+
+A fetch asks for a robots.txt without anything of the page. That a site refuses the question as it
+was put does not mean that it has no rules: then the fetch asks a second time
+(:data:`SECOND_QUESTIONS`). The redirects of a fetch share cookies, which are gone at its end:
+nothing of them reaches a page, and no cookie of a page reaches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from email.message import Message
+from enum import Enum
+from http.cookiejar import CookieJar
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+from urllib.request import Request as UrlRequest
+from urllib.response import addinfourl
+
+from scrapy.utils.url import url_is_from_any_domain
+from w3lib.http import basic_auth_header
+
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import UNAUTHORIZED, Asker
+from scrapy_rep.scrapy_names import PROXY_LOGIN
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Answer
+
+TRANSPORT_KEYS = ("proxy", "impersonate", "impersonate_args", "impersonate_curl_options")
+"""The meta keys that choose how a request is sent: robots.txt is requested as its page is.
+
+``proxy`` may be None, for no proxy. The others are those of scrapy-impersonate.
+"""
+
+_NEGOTIATION = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
+
+# A header that is set, even without a value, is not filled in from the project's defaults.
+_KEPT_BACK = dict.fromkeys(("Cookie", "Referer", "If-Range", "Range"))
+
+_MOST_COOKIES: Final = 50
+_LONGEST_COOKIE: Final = 4096
+"""Octets of a cookie, as in browsers (RFC 6265 section 6.1). More could make a request too large,
+which a server may answer as if there were no robots.txt."""
+
+
+class Again(Enum):
+    """What a robots.txt is asked for with, the second time."""
+
+    LOGIN = "the login of the page, if it is for this very authority"
+    NEGOTIATION = "the Accept and Accept-Encoding of the crawl"
+
+
+SECOND_QUESTIONS: dict[int, Again] = {
+    UNAUTHORIZED: Again.LOGIN,
+    406: Again.NEGOTIATION,
+    415: Again.NEGOTIATION,
+}
+"""What is asked after an answer that may be due to how the question was put; each once a fetch."""
+
+
+class Question:
+    """What the requests of one fetch carry: of ``page_request``, and of earlier answers.
+
+    ``uri`` is that of the present hop, ``trail`` are the redirects that were followed. ``copy`` is
+    what a conditional request may confirm. ``numbers`` are those of the requests that may still be
+    made, at first ``most``, and ``request`` is the last one that was made. ``again`` is what the
+    answers so far have called for.
+    """
+
+    def __init__(
+        self, authority: Authority, page_request: Request | None, copy: Answer | None, most: int
+    ):
+        self.uri = authority.robots_uri
+        self.trail: list[str] = []
+        self.asker = asker_of(page_request, authority)
+        self.numbers = iter(range(most))
+        self.request: Request | None = None
+        self.authority = authority
+        self._page_request = page_request
+        self._copy = copy
+        self._cookies = CookieJar()
+        self.again: set[Again] = set()
+
+    @property
+    def validated(self) -> Answer | None:
+        """The copy that this hop may confirm.
+
+        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
+        """
+        return self._copy if self._copy is not None and self._copy.uri == self.uri else None
+
+    @property
+    def _is_at_home(self) -> bool:
+        """Whether this hop is at the site that is asked first, for which all credentials are."""
+        return not self.trail or self.uri.startswith(f"{self.authority}/")
+
+    def meta(self) -> dict[str, Any]:
+        """Return what is inherited from the meta of the page."""
+        page = {} if self._page_request is None else self._page_request.meta
+        # A request that is retried has its login no longer in the URL of its proxy.
+        keys = (*TRANSPORT_KEYS, PROXY_LOGIN) if "proxy" in page else TRANSPORT_KEYS
+        return {key: page[key] for key in keys if key in page}
+
+    def headers(self, name: bytes | None, *, negotiates: bool) -> dict[str, Any]:
+        """Return the headers of the next request; the User-Agent is ``name``.
+
+        ``negotiates`` says that the download handler agrees with the server on a form.
+        """
+        given: dict[str, Any] = {"User-Agent": name, "Cookie": self._cookie()}
+        kept_back = {**_KEPT_BACK}
+        if negotiates:
+            kept_back.update(dict.fromkeys(_NEGOTIATION))
+        elif Again.NEGOTIATION not in self.again:
+            given.update(_NEGOTIATION)
+        if not self._is_at_home:
+            kept_back["Authorization"] = None
+        elif Again.LOGIN in self.again:
+            given["Authorization"] = self.asker.login
+        if self._page_request is not None and PROXY_LOGIN in self.meta():
+            given["Proxy-Authorization"] = self._page_request.headers.get("Proxy-Authorization")
+        if (copy := self.validated) is not None:
+            given["If-None-Match"] = copy.etag
+            given["If-Modified-Since"] = copy.last_modified
+        return {**kept_back, **{key: value for key, value in given.items() if value is not None}}
+
+    def answered(self, response: Response) -> None:
+        """Keep the cookies of an answer for later hops."""
+        fields = Message()
+        for value in response.headers.getlist("Set-Cookie")[: _MOST_COOKIES - len(self._cookies)]:
+            if len(value) <= _LONGEST_COOKIE:
+                fields["Set-Cookie"] = value.decode("latin-1")
+        if fields:
+            given: Any = addinfourl(BytesIO(), fields, self.uri)
+            self._cookies.extract_cookies(given, UrlRequest(self.uri))  # noqa: S310
+
+    def is_asked_again(self, status: int) -> bool:
+        """Return whether the same hop is asked once more, because it answered with ``status``."""
+        again = SECOND_QUESTIONS.get(status)
+        if again is None or again in self.again or (again is Again.LOGIN and not self._is_at_home):
+            return False
+        self.again.add(again)
+        return again is not Again.LOGIN or self.asker.login is not None
+
+    def _cookie(self) -> bytes | None:
+        request = UrlRequest(self.uri)  # noqa: S310  # it is not sent
+        self._cookies.add_cookie_header(request)
+        return request.get_header("Cookie", "").encode("latin-1") or None
+
+
+def asker_of(page_request: Request | None, authority: Authority) -> Asker:
+    """Return what of a request may decide whether the robots.txt of ``authority`` is refused."""
+    if page_request is None:
+        return Asker()
+    return Asker(proxy_of(page_request.meta), login_of(page_request, authority))
+
+
+def proxy_of(meta: Mapping[str, Any]) -> str:
+    """Return host and port of the proxy that is in the meta of a request, "" if there is none."""
+    return str(meta.get("proxy") or "").rpartition("@")[2].rpartition("//")[2].rstrip("/")
+
+
+def login_of(page_request: Request, authority: Authority) -> bytes | None:
+    """Return the ``Authorization`` with which a page of ``authority`` is requested.
+
+    ``None`` if the request has none. Its user information counts, as without a reactor, and its
+    meta keys ``http_user`` and ``http_pass``, which HttpAuthMiddleware reads. The request may be
+    for another host, such as a service that fetches the page: then its login is for that host.
+    """
+    url, meta = page_request.url, page_request.meta
+    try:
+        if authority_of(url) != authority:
+            return None
+    except ValueError:
+        return None
+    sent = page_request.headers.get("Authorization")
+    if sent:
+        return bytes(sent)
+    user, word = meta.get("http_user") or "", meta.get("http_pass") or ""
+    domain = meta.get("http_auth_domain")
+    if (user or word) and (not domain or url_is_from_any_domain(url, [domain])):
+        return basic_auth_header(user, word)
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        return basic_auth_header(unquote(parts.username or ""), unquote(parts.password or ""))
+    return None
