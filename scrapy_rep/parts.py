@@ -151,6 +151,7 @@ class Parts:
         parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         refresher = Refresher(*known_by, fetcher.fetch, settings.timeout, settings.retry_delays)
         self.frontier.pauses = lambda: refresher.pauses
+        refresher.paused = self.frontier.may_fetch
         return RobotsCache(
             refresher,
             RobotsParsed(self._crawler, settings.timeout),

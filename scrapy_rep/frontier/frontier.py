@@ -19,7 +19,7 @@ first, and all requests go to the gate, where they wait in place.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -80,6 +80,10 @@ class Readiness(Protocol):
 
 class Politeness(Protocol):
     """The turns, as the frontier sees them."""
+
+    @property
+    def occupied(self) -> Mapping[str, object]:
+        """The hosts of requests that are under way, have a turn next, or wait at the last step."""
 
     def is_due(self, name: str) -> bool:
         """Return whether a request to a host may be handed out, as far as this crawl knows."""
@@ -151,7 +155,7 @@ class Frontier:
         self.sites = Sites(self, scrapy.wake)
         self._slots = SlotLoads(settings, self._has_left)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
-        self._demand = FetchDemand(concurrent, lambda: self.pauses(), self._may_fetch)
+        self._demand = FetchDemand(concurrent, lambda: self.pauses(), self.may_fetch)
         self.pauses: Callable[[], int] = int
         """Returns how many fetches pause between two attempts."""
         self._has_queues = False
@@ -162,6 +166,7 @@ class Frontier:
         )
         """Whether what the scheduler has at a stop is there in the next run."""
         self._timer: CallLaterResult | None = None
+        self._timer_at = 0.0
         self._looked_at = 0.0
         self._asked_in_vain = False
         self.progress = Progress(
@@ -219,7 +224,8 @@ class Frontier:
         else:
             request = pop() if self._has_chosen() else None
         self._asked_in_vain = request is None
-        self._guarded(self._count)
+        if self.sites.waited:
+            self._guarded(self._count)
         return request
 
     def close(self, enqueue: Callable[[Request], bool]) -> None:
@@ -244,7 +250,8 @@ class Frontier:
         if has_looked:
             self._look()
         head = self.sites.next()
-        if head is None and not has_looked and self._look():
+        is_under_way = self._turns.occupied or not self._slots.are_idle
+        if head is None and is_under_way and not has_looked and self._look():
             head = self.sites.next()
         return None if head is None else head.request
 
@@ -364,12 +371,17 @@ class Frontier:
     def _has_left(self, slot: str) -> None:
         self._guarded(self.sites.left, Block(State.ROOM, slot))
 
-    def _may_fetch(self) -> None:
+    def may_fetch(self) -> None:
+        """Note that another fetch may begin: one takes longer than most, or pauses."""
         self._guarded(self.sites.freed, FETCH)
 
     def _wake_at(self, when: Any) -> None:
-        if self._timer is None:
-            self._timer = call_later(max(when - self._clock(), 0.0), self._time_has_come)
+        if self._timer is not None:
+            if self._timer_at <= when:
+                return
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = call_later(max(when - self._clock(), 0.0), self._time_has_come)
 
     def _time_has_come(self) -> None:
         self._timer = None

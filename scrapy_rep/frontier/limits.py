@@ -89,6 +89,8 @@ class SlotLoads:
 
     def sent(self, request: Request, state: RequestState) -> None:
         """Count a request until its download ends."""
+        if request in self._sent:  # it was cancelled, of which nothing tells, and is sent again
+            return
         slot = self._on_their_way.pop(request, None)
         if slot is None:
             slot = state.slot or slot_of(request)

@@ -124,27 +124,38 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         return request
 
     def close(self) -> dict[str, list[int]]:
-        """Put the heads back where they came from, and close the queues."""
-        for request in self._in_order_of_queues():
-            self._put_back(request)
-        self._heads.clear()
-        return super().close()
+        """Put the heads back where they came from, and close the queues.
 
-    def _put_back(self, request: Request) -> None:
+        One site after another, as there may be more sites than files that may be open.
+        """
+        heads: dict[str, list[Request]] = {}
+        for request, key in self._heads.items():
+            heads.setdefault(key, []).append(request)
+        self._heads.clear()
+        rest = self.pqueues.keys() - heads.keys()
+        active = {key: self.pqueues.pop(key).close() for key in rest}
+        for key, requests in heads.items():
+            for request in self._in_order_of_queues(requests):
+                self._put_back(key, request)
+            if key in self.pqueues:
+                active[key] = self.pqueues.pop(key).close()
+        return active
+
+    def _put_back(self, key: str, request: Request) -> None:
         try:
-            self._push(self._heads[request], request)
+            self._push(key, request)
         except Exception:  # the others have to be kept
             logger.exception("The queue did not take back <%s>; it is lost", request.url)
 
-    def _in_order_of_queues(self) -> list[Request]:
-        """Return the heads in the order in which they go back, so that they come out first again.
+    def _in_order_of_queues(self, heads: list[Request]) -> list[Request]:
+        """Return heads of a site in the order in which they go back, to come out first again.
 
         A queue that gives out the last one first gets the newest one first. One that gives out the
         first one first gets them with a priority that is higher by one.
         """
         in_order: list[Request] = []
         in_reverse: list[Request] = []
-        for request in self._heads:
+        for request in heads:
             is_start = request.meta.get("is_start_request")
             own = self._start_queue_cls if is_start else None
             if is_last_first(own or self.downstream_queue_cls):

@@ -44,6 +44,7 @@ from bisect import insort
 from collections import OrderedDict, deque
 from heapq import heappop, heappush
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from scrapy_rep.frontier.slowest import Slowest
@@ -222,6 +223,10 @@ class Sites:
         self.slowest: Slowest[Site] = Slowest(gate.seconds_for)
         """The sites that were parked for their turn."""
         self.waiting = {state: Waiting() for state in SHOWN}
+        self.requests_waiting = 0
+        """How many requests wait: those of all parked sites, heads and queued ones."""
+        self.sites_waiting = 0
+        """How many sites are parked, the limits of the operator apart."""
         self.waited = 0
         """How many requests have waited so far; each counts once."""
 
@@ -244,16 +249,6 @@ class Sites:
         return len(self._with_rules)
 
     @property
-    def requests_waiting(self) -> int:
-        """How many requests wait: those of all parked sites, heads and queued ones."""
-        return sum(waiting.requests for waiting in self.waiting.values())
-
-    @property
-    def sites_waiting(self) -> int:
-        """How many sites are parked, the limits of the operator apart."""
-        return sum(waiting.sites for waiting in self.waiting.values())
-
-    @property
     def is_ready(self) -> bool:
         """Whether a site is ready."""
         return bool(self._for_fetch or self._with_rules or self._woken or self._ring)
@@ -270,8 +265,7 @@ class Sites:
         if site is not None:
             site.size += more
             if site.state in SHOWN:
-                self.waiting[site.state].requests += more
-                self._count(site)
+                self._count(site, 0, more)
             return
         site = self._sites[key] = Site(key)
         site.size = more
@@ -325,17 +319,18 @@ class Sites:
     def _move(self, site: Site, event: Event, state: State) -> None:
         assert state in SITE[site.state, event], (site.state, event, state)  # noqa: S101
         if site.state in SHOWN:
-            waiting = self.waiting[site.state]
-            waiting.sites -= 1
-            waiting.requests -= site.size
+            self._count(site, -1, -site.size)
         site.state = state
         if state in SHOWN:
-            waiting = self.waiting[state]
-            waiting.sites += 1
-            waiting.requests += site.size
-            self._count(site)
+            self._count(site, 1, site.size)
 
-    def _count(self, site: Site) -> None:
+    def _count(self, site: Site, sites: int, requests: int) -> None:
+        """Count so many more sites and requests that wait in the state of a site."""
+        waiting = self.waiting[site.state]
+        waiting.sites += sites
+        waiting.requests += requests
+        self.sites_waiting += sites
+        self.requests_waiting += requests
         self.waited += site.size - site.counted
         site.counted = site.size
 
@@ -469,8 +464,8 @@ class Sites:
 
     def _take(self, site: Site) -> None:
         """Take the most urgent request of a site out of its queue."""
-        while found := max(self._tops(site), key=lambda each: each[1], default=None):
-            queues, _ = found
+        while tops := list(self._tops(site)):
+            queues, _ = tops[0] if len(tops) == 1 else max(tops, key=itemgetter(1))
             request = queues.take(site.key)
             if request is not None:
                 site.heads = site.heads or []

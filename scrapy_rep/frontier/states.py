@@ -25,8 +25,8 @@ because it would be wasted on a request that waits for something else.
 |---------|--------------------------------------------------------------------------------------|
 | PUSHED  | a queue that gets a request                                                          |
 | ASKED   | the engine, which asks the scheduler for a request                                   |
-| FREED   | the end of a fetch, of a download or of a politeness interval (a timer); a second    |
-|         | after a fetch began; for ROOM also the engine, if nothing else is ready              |
+| FREED   | the end of a fetch, of a download or of a politeness interval (a timer); a fetch     |
+|         | that takes a second, or pauses; for ROOM also the engine, if nothing else is ready   |
 | ARRIVED | the end of a fetch of robots.txt                                                     |
 | DUE     | a timer                                                                              |
 

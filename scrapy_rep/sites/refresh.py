@@ -101,6 +101,8 @@ class Refresher:
         self._delays = delays
         self.pauses = 0
         """How many refreshes pause between two attempts."""
+        self.paused: Callable[[], None] = lambda: None
+        """Called when one begins to pause."""
         self._timeout = timeout
         self._longest_round = timeout + sum(timeout + max(timeout, delay) for delay in delays)
         term = LEASE_TERM if self.store.has_store else 0.0
@@ -158,6 +160,7 @@ class Refresher:
                 self._report(authority, outcome, learnt)
                 return learnt
             self.pauses += 1
+            self.paused()
             try:
                 await sleep(delay)
             finally:
