@@ -84,7 +84,7 @@ class Question:
         self.authority = authority
         self._page_request = page_request
         self._copy = copy
-        self._cookies = CookieJar()
+        self._cookies: CookieJar | None = None
         self.again: set[Again] = set()
 
     @property
@@ -131,13 +131,16 @@ class Question:
 
     def answered(self, response: Response) -> None:
         """Keep the cookies of an answer for later hops."""
+        values = response.headers.getlist("Set-Cookie")
+        if not values:
+            return
+        jar = self._cookies = CookieJar() if self._cookies is None else self._cookies
         fields = Message()
-        for value in response.headers.getlist("Set-Cookie")[: _MOST_COOKIES - len(self._cookies)]:
+        for value in values[: _MOST_COOKIES - len(jar)]:
             if len(value) <= _LONGEST_COOKIE:
                 fields["Set-Cookie"] = value.decode("latin-1")
-        if fields:
-            given: Any = addinfourl(BytesIO(), fields, self.uri)
-            self._cookies.extract_cookies(given, UrlRequest(self.uri))  # noqa: S310
+        given: Any = addinfourl(BytesIO(), fields, self.uri)
+        jar.extract_cookies(given, UrlRequest(self.uri))  # noqa: S310
 
     def is_asked_again(self, status: int) -> bool:
         """Return whether the same hop is asked once more, because it answered with ``status``."""
@@ -148,6 +151,8 @@ class Question:
         return again is not Again.LOGIN or self.asker.login is not None
 
     def _cookie(self) -> bytes | None:
+        if self._cookies is None:
+            return None
         request = UrlRequest(self.uri)  # noqa: S310  # it is not sent
         self._cookies.add_cookie_header(request)
         return request.get_header("Cookie", "").encode("latin-1") or None

@@ -79,7 +79,10 @@ class Exchange:
             download.close()
             raise TooManyRequestsError("other components repeat its requests without end")
         self._running = deferred_from_coro(download)
-        return await maybe_deferred_to_future(self._running)
+        try:
+            return await maybe_deferred_to_future(self._running)
+        finally:
+            self._running = None
 
     def cancel(self) -> None:
         """End the download if it is still under way: the connection is closed."""
