@@ -1,47 +1,13 @@
-"""The diagrams: how a request makes its way, what is known of a site, and how waiting goes."""
+"""The diagrams: what is known of a site, what it waits for, and how waiting goes."""
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 from docs.pictures.drawing import ACCENT, BAD, FAINT, GOOD, Drawing
+from scrapy_rep.frontier.states import SITE, State
 
-
-def request() -> Drawing:
-    """The way of a request through the scheduler and the gate."""
-    d = Drawing(760, 380)
-    d.box(90, 60, 140, 52, "the scheduler:\nis its site ready?", edge=ACCENT)
-    d.box(310, 60, 150, 52, "the gate: are its\nrules in memory?")
-    d.box(90, 190, 140, 52, "withheld")
-    d.box(310, 190, 150, 52, "store, then\none fetch for all")
-    d.box(530, 60, 130, 52, "do they\nallow it?")
-    d.box(530, 190, 130, 52, "is its host\nfree?")
-    d.box(530, 310, 130, 52, "the last step:\nits turn", edge=GOOD)
-    d.box(310, 310, 150, 52, "the downloader", edge=GOOD)
-    d.box(690, 60, 110, 52, "Robots-\nForbidden", edge=BAD)
-    d.box(90, 310, 140, 52, "Robots-\nUnreachable", edge=BAD)
-    d.arrow((160, 60), (235, 60))
-    d.text(198, 49, "yes", colour=FAINT)
-    d.arrow((80, 86), (80, 164))
-    d.text(68, 124, "no", anchor="end", colour=FAINT)
-    d.arrow((100, 164), (100, 86))
-    d.text(112, 124, "ready", anchor="start", colour=FAINT)
-    d.arrow((385, 60), (465, 60))
-    d.text(424, 49, "yes", colour=FAINT)
-    d.arrow((310, 86), (310, 164))
-    d.text(328, 124, "no", colour=FAINT)
-    d.arrow((235, 182), (160, 182))
-    d.text(198, 172, "returned", colour=FAINT)
-    d.arrow((310, 216), (310, 250), (90, 250), (90, 284), colour=BAD)
-    d.text(200, 264, "the site fails", colour=FAINT)
-    d.arrow((595, 60), (635, 60), colour=BAD)
-    d.text(614, 49, "no", colour=FAINT)
-    d.arrow((530, 86), (530, 164))
-    d.text(550, 124, "yes", colour=FAINT)
-    d.arrow((530, 216), (530, 284), colour=GOOD)
-    d.text(550, 250, "yes", colour=FAINT)
-    d.arrow((465, 198), (425, 198), (425, 150), (140, 150), (140, 164))
-    d.text(425, 140, "no: returned", colour=FAINT)
-    d.arrow((465, 310), (385, 310), colour=GOOD)
-    return d
+Point = tuple[float, float]
 
 
 def entry() -> Drawing:
@@ -75,34 +41,66 @@ def entry() -> Drawing:
     return d
 
 
-def waiting_states() -> Drawing:
-    """The states of a request."""
-    d = Drawing(760, 250)
-    d.box(65, 60, 110, 44, "in the base", edge=FAINT)
-    d.box(290, 60, 110, 44, "handed out", edge=ACCENT)
-    d.box(490, 60, 110, 44, "last step", edge=ACCENT)
-    d.box(690, 60, 110, 44, "under way", edge=GOOD)
-    d.box(180, 190, 130, 44, "withheld\nfor rules")
-    d.box(340, 190, 130, 44, "withheld\nfor its turn")
-    d.box(520, 190, 110, 44, "ready")
-    d.arrow((120, 60), (235, 60))
-    d.text(178, 49, "lacks nothing", colour=FAINT)
-    d.arrow((345, 60), (435, 60))
-    d.text(390, 49, "passes", colour=FAINT)
-    d.arrow((545, 60), (635, 60), colour=GOOD)
-    d.text(590, 49, "its turn", colour=FAINT)
-    d.arrow((90, 82), (90, 120), (180, 120), (180, 168))
-    d.text(110, 112, "lacks something", anchor="start", colour=FAINT)
-    d.arrow((290, 82), (290, 120), (340, 120), (340, 168))
-    d.text(350, 136, "returned", anchor="start", colour=FAINT)
-    d.arrow((245, 190), (275, 190))
-    d.arrow((405, 190), (465, 190))
-    d.text(435, 180, "free", colour=FAINT)
-    d.arrow((520, 168), (520, 100), (310, 100), (310, 82))
-    d.text(528, 120, "goes first", anchor="start", colour=FAINT)
-    d.arrow((180, 212), (180, 236), (40, 236), (40, 82), colour=BAD)
-    d.text(110, 228, "a stop", colour=FAINT)
+class Box(NamedTuple):
+    """Where a state is drawn: its middle and its size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def shared(self, other: Box) -> Point | None:
+        """Return the range of ``x`` that is in both boxes; None if one is beside the other."""
+        left = max(self.x - self.width / 2, other.x - other.width / 2)
+        right = min(self.x + self.width / 2, other.x + other.width / 2)
+        return (left, right) if left < right else None
+
+
+STATES: Final[dict[State, Box]] = {
+    State.GONE: Box(50, 145, 80, 226),
+    State.READY: Box(452, 60, 600, 56),
+    State.FETCH: Box(212, 230, 90, 56),
+    State.RULES: Box(332, 230, 90, 56),
+    State.TURN: Box(452, 230, 90, 56),
+    State.ROOM: Box(572, 230, 90, 56),
+    State.UNTIL: Box(692, 230, 90, 56),
+}
+
+
+def site_states() -> Drawing:
+    """The states of a site, and the events that lead from one to another."""
+    d = Drawing(760, 270)
+    colours = {State.GONE: FAINT, State.READY: GOOD}
+    for state, box in STATES.items():
+        d.box(*box, state.name, edge=colours.get(state, ACCENT))
+    events: dict[tuple[State, State], list[str]] = {}
+    for (before, event), states in SITE.items():
+        for after in State:
+            if after in states:
+                events.setdefault((before, after), []).append(event.name.lower())
+    for (before, after), names in events.items():
+        _way(d, STATES[before], STATES[after], "\n".join(names))
     return d
+
+
+def _way(d: Drawing, start: Box, end: Box, words: str) -> None:
+    """Draw an arrow from one box to another one, above or beside it, or to itself."""
+    if start is end:
+        x, y = start.x + start.width / 2 - 50, start.y - start.height / 2
+        d.arrow((x - 20, y), (x - 20, y - 18), (x + 20, y - 18), (x + 20, y))
+        d.text(x - 28, y - 12, words, anchor="end", colour=FAINT)
+    elif shared := start.shared(end):
+        way = 1 if end.y > start.y else -1  # down or up, each on its own side
+        x = sum(shared) / 2 - 8 * way
+        d.arrow((x, start.y + way * start.height / 2), (x, end.y - way * end.height / 2))
+        y = (start.y + end.y) / 2
+        d.text(x - 6 * way, y, words, anchor="end" if way > 0 else "start", colour=FAINT)
+    else:
+        way = 1 if end.x > start.x else -1
+        y = min(start, end, key=lambda box: box.height).y - 8 * way
+        d.arrow((start.x + way * start.width / 2, y), (end.x - way * end.width / 2, y))
+        x = (start.x + end.x + way * (start.width - end.width) / 2) / 2
+        d.text(x, y - 12 * way, words, colour=FAINT)
 
 
 def waiting() -> Drawing:
@@ -131,4 +129,4 @@ def waiting() -> Drawing:
     return d
 
 
-DIAGRAMS = (request, entry, waiting_states, waiting)
+DIAGRAMS = (entry, site_states, waiting)

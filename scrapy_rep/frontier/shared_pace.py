@@ -4,7 +4,7 @@ A turn is the right to make one request to a host, which the store grants to one
 an interval after the last one has ended. :class:`~scrapy_rep.frontier.turns.Turns` asks here
 before it lets a request to a paced host go. A turn goes through these states:
 
-- *asked for*: a request lacks nothing but the turn. If the store refuses it, the store says how
+- *asked for*: a request waits for nothing but the turn. If the store refuses it, it says how
   long to wait, and the host is not due before that. Nothing polls: if another worker holds the
   turn, the next one can begin an interval from now at the earliest, and by then that worker has
   ended its turn, or another interval passes.

@@ -36,16 +36,15 @@ def texts() -> tuple[str, ...]:
 
 @cache
 def messages() -> tuple[tuple[str, str], ...]:
-    """The level and the format of each line that is logged."""
+    """The level and the format of each line that is logged; "%s" if it is a variable."""
     return tuple(
-        (node.func.attr.upper(), node.args[0].value)
+        (node.func.attr.upper(), getattr(node.args[0], "value", "%s"))
         for node in nodes()
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in LEVELS
         and node.args
-        and isinstance(node.args[0], ast.Constant)
-        and isinstance(node.args[0].value, str)
+        and isinstance(node.args[0], ast.Constant | ast.Name)
     )
 
 
