@@ -157,8 +157,8 @@ class Parts:
             RobotsParsed(self._crawler, settings.timeout),
             parse=parse,
             started=self.stop.watch,
-            landed=self.frontier.arrived,
-            withheld=self.frontier.waiting_for,
+            ended=self.frontier.arrived,
+            waiting=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 

@@ -56,7 +56,7 @@ _MANY: Final = 100_000
 
 _PAUSE: Final = 0.5e-6
 """Seconds by which each of them slows it down: 50 ms for each further request at 100,000. A million
-is reached after two weeks."""
+is reached after three days."""
 
 
 class Readiness(Protocol):

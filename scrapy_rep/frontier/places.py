@@ -2,7 +2,8 @@
 
 A fetch of a robots.txt, a direct download that waits for its rules or its turn, and what waits for
 new rules where it is, a response or a request at its turn, are among the requests of the
-downloader. While they are, it may have one more, so that they hold up no other.
+downloader. While they are, it may have one more, so that they hold up no other. By hand without the
+scheduler only fetches are lent a place.
 
 What the engine has sent within its limits keeps its own place while it waits for its turn, as a
 request does that waits for DOWNLOAD_DELAY. If its place were lent, there would be one request too

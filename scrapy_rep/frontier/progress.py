@@ -75,7 +75,7 @@ class Progress:
         """Count the seconds in which only sites were left that wait for their turn."""
         since, now = self._only_paced_since, monotonic()
         if since is not None:
-            self._stats.inc(names.WAITING_PACE_ONLY, now - since)
+            self._stats.inc(names.WAITING_PACE_ONLY, round(now - since, 3))
         self._only_paced_since = now if only_paced else None
 
     def line(self) -> str:

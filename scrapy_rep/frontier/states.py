@@ -10,14 +10,14 @@ because it would be wasted on a request that waits for something else.
 
 | parked for | because                                             | until                       |
 |------------|-----------------------------------------------------|-----------------------------|
-| FETCH      | its rules are not known, and many fetches are under | a fetch may begin           |
-|            | way                                                 |                             |
+| FETCH      | its rules are not known, and many fetches are under | a fetch may begin, or they  |
+|            | way                                                 | have come                   |
 | RULES      | its rules are being fetched                         | they have come              |
 | TURN       | its host asks for a pace                            | the host is due             |
 | ROOM       | its slot is full, or it is busy and other sites are | one of its requests has     |
 |            | ready                                               | ended, or no other is ready |
-| UNTIL      | its robots.txt is unreachable, and is tried again   | that time has come          |
-|            | later                                               |                             |
+| UNTIL      | its robots.txt is unreachable, and is tried again   | that time has come, or its  |
+|            | later                                               | rules have                  |
 
 **Events** and what sends them. Each of them wakes the engine if a site becomes ready:
 

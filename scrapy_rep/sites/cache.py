@@ -87,7 +87,7 @@ class RobotsCache:
 
     ``refresher`` finds out what is known of an authority, ``parse`` makes rules of its bytes, and
     ``signal`` is sent whenever rules come into force. ``started()`` is called when a refresh
-    begins, and ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests
+    begins, and ``ended(authority)`` when it has ended. ``waiting(authority)`` are the requests
     that wait for it in the scheduler.
     """
 
@@ -98,8 +98,8 @@ class RobotsCache:
         *,
         parse: Callable[[bytes], RobotsTxt],
         started: Callable[[], None] = lambda: None,
-        landed: Callable[[Authority], None] = lambda authority: None,
-        withheld: Callable[[Authority], list[Any]] = lambda authority: [],
+        ended: Callable[[Authority], None] = lambda authority: None,
+        waiting: Callable[[Authority], list[Any]] = lambda authority: [],
         memory_limit: int,
     ):
         self._store, self._policy = refresher.store, refresher.policy
@@ -108,8 +108,8 @@ class RobotsCache:
         self._parse = parse
         self._signal = signal
         self._started = started
-        self._landed = landed
-        self._withheld = withheld
+        self._ended = ended
+        self._waiting = waiting
         self._memory_limit = memory_limit
         self._resident: OrderedDict[Authority, CachedRules] = OrderedDict()
         self._flights: dict[Authority, SingleFlight] = {}
@@ -158,7 +158,7 @@ class RobotsCache:
     def begin(self, authority: Authority, request: Any, miss: Miss) -> None:
         """Begin a refresh, or join the one under way, after :meth:`consult` returned ``miss``.
 
-        ``landed(authority)`` tells when it has ended.
+        ``ended(authority)`` tells when it has ended.
         """
         self._stats.inc(names.MISS)
         self._flight(authority, request, miss)
@@ -236,7 +236,7 @@ class RobotsCache:
             flight.resolve(lost)
             if flight.task is not None:
                 flight.task.cancel()
-            self._landed(authority)
+            self._ended(authority)
 
     def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)
@@ -271,13 +271,13 @@ class RobotsCache:
             finally:
                 if flight.result is None and cached is not None:  # else it was interrupted
                     flight.resolve(cached)
-                self._landed(authority)
+                self._ended(authority)
 
     async def _refresh(
         self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight
     ) -> CachedRules:
         def waiting() -> list[Any]:
-            return list(dict.fromkeys([*flight.waiters.values(), *self._withheld(authority)]))
+            return list(dict.fromkeys([*flight.waiters.values(), *self._waiting(authority)]))
 
         entry = await self._refresher.refresh(authority, request, miss, waiting=waiting)
         before = self._resident.get(authority)
