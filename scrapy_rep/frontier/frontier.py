@@ -51,12 +51,16 @@ T = TypeVar("T")
 _LOOK: Final = 0.05
 """Seconds after which the downloader is looked at for requests that it no longer has."""
 
-_MANY: Final = 100_000
-"""The number of requests in memory from which on ``start()`` is slowed down."""
+_MANY: Final = 200_000
+"""The number of waiting requests in memory from which on ``start()`` is slowed down.
+
+They take about 300 MiB. A list of URLs is read whole by Scrapy, however long it is, so it should
+seldom be slowed down: behind 1,100 slow sites of 100 URLs each others may come.
+"""
 
 _PAUSE: Final = 0.5e-6
-"""Seconds by which each of them slows it down: 50 ms for each further request at 100,000. A million
-is reached after three days."""
+"""Seconds by which each one beyond that puts off the next request of ``start()``: 50 ms at 300,000.
+A million is reached after two days."""
 
 
 class Readiness(Protocol):
@@ -462,7 +466,7 @@ class Frontier:
         They are 0 unless the engine has room and no site is ready, and many requests are in memory.
         """
         is_late = self._asked_in_vain and not self._crawler.settings["JOBDIR"]
-        return self.waiting * _PAUSE if is_late and self.waiting >= _MANY else 0.0
+        return max(self.waiting - _MANY, 0) * _PAUSE if is_late else 0.0
 
     def _count(self) -> None:
         is_idle = self._asked_in_vain and self._slots.are_idle

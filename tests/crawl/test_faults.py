@@ -169,5 +169,5 @@ async def test_what_a_fetch_brought_and_was_not_kept_is_not_fetched_for_ever(
     village: Village, error: type[BaseException]
 ) -> None:
     """Nor does a request wait for ever if nobody says that its rules have come."""
-    ends = "self._resident.pop()", "self._landed()"
+    ends = "self._resident.pop()", "self._ended()"
     assert await struck(MODULES, village.visit, list, error=error, named=ends) == []
