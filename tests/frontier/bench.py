@@ -49,6 +49,8 @@ class Queue:
     takes: int = 0
     broken: set[str] = field(default_factory=set)
     """The sites of which no request can be read, which shows when one is taken."""
+    of_job: list[Queue] = field(default_factory=list)
+    """All queues of the crawl: what cannot be read is gone from all of them at once."""
 
     def push(self, page: Page) -> None:
         """Add a request."""
@@ -62,8 +64,10 @@ class Queue:
         """Return the next request of a site, and remove it; None if there is none."""
         self.takes += 1
         if key in self.broken:
-            self.broken.discard(key)
-            self.pages.pop(key, None)
+            for queue in self.of_job:
+                if key in queue.broken:
+                    queue.broken.discard(key)
+                    queue.pages.pop(key, None)
             return None
         pages, top = self.pages.get(key, []), self.top(key)
         if not pages:
@@ -197,6 +201,7 @@ class Bench:
         self.sites = WatchedSites(self.gate, self._wake, by_priority=by_priority)
         self.queues = [Queue(is_last_first=True), Queue()]
         for queue in self.queues:
+            queue.of_job = self.queues
             self.sites.join(queue, {})
         self.pages: list[Page] = []
         self.under_way: list[Page] = []
