@@ -1,0 +1,45 @@
+"""Requests that were read ahead, by site."""
+
+from __future__ import annotations
+
+from scrapy import Request
+
+from scrapy_rep.frontier.front import Front
+
+
+def pushed(front: Front, key: str, *priorities: int) -> list[Request]:
+    """Requests of a site with these priorities, in the order of the base."""
+    requests = [
+        Request(f"http://{key}/{number}", priority=p) for number, p in enumerate(priorities)
+    ]
+    for request in requests:
+        front.requests[request] = None
+        front.push(key, request)
+    return requests
+
+
+def test_a_site_has_the_order_of_the_base_by_priority() -> None:
+    """Its next request has the highest priority."""
+    front = Front()
+    requests = pushed(front, "a", 0, 2, 0, 2, -1)
+    tops, found = [], []
+    while (top := front.top("a")) is not None:
+        tops.append(top)
+        found.append(front.take("a"))
+    assert tops == [2, 2, 0, 0, -1]
+    assert found == [requests[number] for number in (1, 3, 0, 2, 4)]
+    assert front.take("a") is None
+
+
+def test_each_site_has_its_own_requests() -> None:
+    """What is taken stays among all of them: it is given back at the close."""
+    front = Front()
+    (first,), (second,) = pushed(front, "a", 0), pushed(front, "b", 5)
+    assert (front.top("a"), front.top("b"), front.top("c")) == (0, 5, None)
+    assert front.take("c") is None
+    assert front.take("a") is first
+    assert front.top("a") is None
+    assert front.take("b") is second
+    assert list(front.requests) == [first, second]
+    (third,) = pushed(front, "a", 1)
+    assert front.take("a") is third

@@ -1,0 +1,511 @@
+"""The queues of the sites: Scrapy's order, its job directories, and what it is when one fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.core.downloader import Downloader
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue, _path_safe
+from scrapy.squeues import (
+    FifoMemoryQueue,
+    LifoMemoryQueue,
+    PickleFifoDiskQueue,
+    PickleLifoDiskQueue,
+)
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.frontier.frontier import Frontier
+from scrapy_rep.frontier.places import Places
+from scrapy_rep.frontier.queues import FrontierQueue
+from scrapy_rep.frontier.request_state import to_come_back
+from scrapy_rep.frontier.states import Block
+from scrapy_rep.scheduler import RepScheduler
+from scrapy_rep.scrapy_names import ScrapyNames
+from scrapy_rep.stats import RepStats
+from tests.frontier.virtual_time import VirtualTime
+from tests.rows import first
+from tests.scripted import Counts
+
+MEMORY = [LifoMemoryQueue, FifoMemoryQueue]
+DISK = [PickleLifoDiskQueue, PickleFifoDiskQueue]
+FIFO = {FifoMemoryQueue, PickleFifoDiskQueue}
+SITE = "http://a.example"
+
+
+class OpenGate:
+    """A gate and turns that hold up nothing; the one fake, as there are no sites to ask."""
+
+    def key_of(self, request: Request) -> str:
+        """The authority of a request."""
+        return str(authority_of(request.url))
+
+    def knows(self, authority: Any) -> bool:
+        """All rules are known."""
+        return True
+
+    def blocked_by(self, request: Request, state: Any, room: Block | None) -> Block | None:
+        """Only a slot without room blocks a request."""
+        return room
+
+    def begin(self, request: Request, state: Any) -> None:
+        """Nothing is fetched."""
+        raise AssertionError
+
+    def is_due(self, name: str) -> bool:
+        """Every host is."""
+        return True
+
+    def look(self) -> bool:
+        """No turn was lost."""
+        return False
+
+    def left(self, request: Request) -> None:
+        """No turn has ended."""
+
+
+class Job:
+    """A crawl that keeps its requests under a path."""
+
+    def __init__(self, path: Path, cls: Any = LifoMemoryQueue, start: Any = None) -> None:
+        self.path = path
+        self._classes = cls, start
+        settings = {
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 0,
+            "DUPEFILTER_CLASS": BaseDupeFilter,
+            "JOBDIR": str(path.parent),
+        }
+        self.crawler = get_crawler(Spider, settings)
+        self.crawler.spider = self.crawler._create_spider("spider")
+        self._downloader = Downloader(self.crawler)
+        self.crawler.engine = SimpleNamespace(downloader=self._downloader, _slot=None)  # type: ignore[assignment]
+        self.counts = Counts()
+        self.frontier: Any = None
+
+    def close(self) -> None:
+        """Stop the timers of the downloader."""
+        self._downloader.close()
+
+    def use_frontier(self) -> Frontier:
+        """From now on the frontier chooses."""
+        scrapy, stats = ScrapyNames(self.crawler), RepStats(self.counts)  # type: ignore[arg-type]
+        self.frontier = Frontier(self.crawler, scrapy, stats, Places(scrapy, stats))
+        gate = OpenGate()
+        self.frontier.connect(gate, gate)
+        self.frontier.open()
+        return self.frontier
+
+    def queue(self, state: Any = None, of: Any = FrontierQueue) -> Any:
+        """The queue, with what an earlier one of this path has left."""
+        cls, start = self._classes
+        return of.from_crawler(self.crawler, cls, str(self.path), state, start_queue_cls=start)
+
+    def next(self, queue: Any) -> Request | None:
+        """The next request, by the frontier if it is used."""
+        return queue.pop() if self.frontier is None else self.frontier.next(queue.pop)
+
+    def drain(self, queue: Any) -> list[str]:
+        """The paths of all requests, in the order in which they go."""
+        found = []
+        while (request := self.next(queue)) is not None:
+            found.append(path_of(request))
+        assert len(queue) == 0
+        return found
+
+
+JobOf = Callable[..., Job]
+
+
+@pytest.fixture
+def job_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobOf]:
+    """Makes jobs of one path."""
+    VirtualTime.of(monkeypatch, "limits", "frontier")
+    jobs: list[Job] = []
+
+    def make(*classes: Any) -> Job:
+        jobs.append(Job(tmp_path / "requests.queue", *classes))
+        return jobs[-1]
+
+    yield make
+    for job in jobs:
+        job.close()
+
+
+def path_of(request: Request) -> str:
+    """The path of a request, which is its name here."""
+    return request.url.rpartition("/")[2]
+
+
+def request(name: object, host: str = "a.example", **kwargs: Any) -> Request:
+    """A request to a site."""
+    return Request(f"http://{host}/{name}", **kwargs)
+
+
+def some(seed: int, count: int = 14) -> list[Request]:
+    """Requests to one site, of several priorities, some of them start requests."""
+    rnd = random.Random(seed)
+    return [
+        request(
+            number,
+            priority=rnd.choice([0, 0, 0, 1, -1]),
+            meta={"is_start_request": True} if rnd.random() < 0.5 else {},
+        )
+        for number in range(count)
+    ]
+
+
+def order_of_scrapy(job: Job, requests: list[Request]) -> list[str]:
+    """The order in which Scrapy's own queue gives these out."""
+    cls, start = job._classes
+    path = str(job.path.with_name("other"))
+    queue = ScrapyPriorityQueue.from_crawler(job.crawler, cls, path, start_queue_cls=start)
+    for each in requests:
+        queue.push(each)
+    found = []
+    while (each := queue.pop()) is not None:  # type: ignore[assignment]
+        found.append(path_of(each))
+    return found
+
+
+EACH_QUEUE = [(cls, start) for kind in (MEMORY, DISK) for cls in kind for start in (None, *kind)]
+EACH_DISK_QUEUE = [(cls, start) for cls, start in EACH_QUEUE if cls in DISK]
+
+
+@pytest.mark.parametrize(("cls", "start"), EACH_QUEUE)
+def test_the_order_within_a_site_is_scrapys(cls: Any, start: Any, job_of: JobOf) -> None:
+    """By priority, then as the queue has it, with a queue of their own for start requests.
+
+    With the frontier, and without it.
+    """
+    for has_frontier in (True, False):
+        job, requests = job_of(cls, start), some(1)
+        if has_frontier:
+            job.use_frontier()
+        queue = job.queue()
+        for each in requests:
+            queue.push(each)
+        assert len(queue) == len(requests)
+        assert job.drain(queue) == order_of_scrapy(job, requests)
+        assert queue.close() == {}
+
+
+@pytest.mark.parametrize("heads", first(1, [3, 1]))
+@pytest.mark.parametrize(("cls", "start"), EACH_DISK_QUEUE)
+def test_heads_go_back_at_the_close_and_come_out_first(
+    cls: Any, start: Any, heads: int, job_of: JobOf
+) -> None:
+    """In our next run, and in one with Scrapy's own class: nothing is lost, or there twice."""
+    for goes_on in (FrontierQueue, DownloaderAwarePriorityQueue):
+        job, requests = job_of(cls, start), some(2)
+        expected = order_of_scrapy(job, requests)
+        job.use_frontier()
+        queue = job.queue()
+        for each in requests:
+            queue.push(each)
+        taken = [queue.take(SITE) for _ in range(heads)]
+        assert [path_of(each) for each in taken] == expected[:heads]
+        assert len(queue) == len(requests)
+        state = queue.close()
+
+        later = job_of(cls, start)
+        if goes_on is FrontierQueue:
+            later.use_frontier()
+        again = later.queue(state, goes_on)
+        assert len(again) == len(requests)
+        assert later.drain(again) == expected
+        assert list(job.path.rglob("*")) == []
+
+
+@pytest.mark.parametrize("cls", [*MEMORY, *DISK])
+def test_a_head_has_its_priority_again_in_the_next_run(cls: Any, job_of: JobOf) -> None:
+    """Also if it went back with another one, as the first of its queue, time and again."""
+    state: Any = None
+    for _ in range(3):
+        job = job_of(cls)
+        job.use_frontier()
+        queue = job.queue(state)
+        if state is None:
+            queue.push(request("head", priority=4))
+            queue.push(request("urgent", priority=4) if cls in FIFO else request("x", priority=3))
+        head = queue.take(SITE)
+        assert (path_of(head), head.priority, head.meta) == ("head", 4, {})
+        if cls in MEMORY:
+            queue.close()
+            assert (head.priority, bool(head.meta)) == ((5, True) if cls in FIFO else (4, False))
+            return
+        state = queue.close()
+        assert len(queue._heads) == 0
+
+
+def test_each_queue_counts_its_own_requests(job_of: JobOf) -> None:
+    """Heads included, until they are given out."""
+    job = job_of()
+    job.use_frontier()
+    queue, other = job.queue(), job.queue()
+    assert (len(queue), len(other)) == (0, 0)
+    for number in range(3):
+        queue.push(request(number))
+    queue.push(request("x", "b.example"))
+    other.push(request("y"))
+    assert (len(queue), len(other)) == (4, 1)
+    queue.take(SITE)
+    assert len(queue) == 4
+    assert queue.top(SITE) == 0
+    assert job.next(queue) is not None
+    assert (len(queue), len(other)) == (3, 1)
+
+
+def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) -> None:
+    """Scrapy asks that in memory first, then that on disk."""
+    job = job_of()
+    frontier = job.use_frontier()
+    queue, other = job.queue(), job.queue()
+    page = request("x")
+    other.push(page)
+    assert queue.pop() is None
+    assert other.pop() is None
+    assert job.next(queue) is None
+    assert frontier.chosen is page
+    assert queue.pop() is None
+    assert frontier.next(other.pop) is page
+    assert frontier.chosen is None
+    assert other.pop() is None
+    assert len(other) == 0
+
+
+def test_the_top_of_a_site_is_the_priority_of_its_next_request(job_of: JobOf) -> None:
+    """None if it has none."""
+    queue = job_of().queue()
+    assert queue.top("a.example") is None
+    assert queue.take("a.example") is None
+    for priority in (0, 7, 3):
+        queue.push(request(priority, priority=priority))
+    tops = []
+    while (top := queue.top("a.example")) is not None:
+        tops.append(top)
+        assert path_of(queue.take("a.example")) == str(top)
+    assert tops == [7, 3, 0]
+
+
+def test_requests_are_queued_by_site_with_a_frontier_and_by_slot_without(job_of: JobOf) -> None:
+    """Those of a rendering service share a slot."""
+    pages = [request("x", host, meta={"download_slot": "service"}) for host in ("a", "b")]
+    for has_frontier, keys in ((True, ["http://a", "http://b"]), (False, ["service"])):
+        job = job_of()
+        if has_frontier:
+            job.use_frontier()
+        queue = job.queue()
+        for page in pages:
+            queue.push(page)
+        assert list(queue.pqueues) == keys
+
+
+def test_a_job_goes_on_with_the_queues_that_it_has(job_of: JobOf) -> None:
+    """Those of Scrapy's own class hold the requests of many sites each, by slot."""
+    before = job_of(PickleLifoDiskQueue)
+    queue = before.queue(None, DownloaderAwarePriorityQueue)
+    for number in range(4):
+        queue.push(request(number, f"h{number}.example", meta={"download_slot": "service"}))
+    queue.push(request("x"))
+    state = queue.close()
+    job = job_of(PickleLifoDiskQueue)
+    frontier = job.use_frontier()
+    # its state may name a queue that lost its files
+    queue = job.queue({**state, "gone": [0]})
+    assert sorted(queue.pqueues) == ["a.example", "service"]
+    assert len(queue) == 5
+    sizes = {key: site.size for key, site in frontier.sites._sites.items()}
+    assert sizes == {"a.example": 1, "service": 4}
+    assert sorted(job.drain(queue)) == ["0", "1", "2", "3", "x"]
+
+
+@pytest.mark.parametrize("has_frontier", [True, False])
+def test_a_request_that_was_given_back_has_no_mark_any_more(
+    has_frontier: bool, job_of: JobOf
+) -> None:
+    """It may have gone through a queue that is not ours."""
+    job = job_of()
+    if has_frontier:
+        job.use_frontier()
+    queue = job.queue()
+    queue.push(to_come_back(request("x")))
+    page = job.next(queue)
+    assert page is not None
+    assert (page.dont_filter, page.meta) == (False, {})
+
+
+# --- faults
+
+
+def test_a_request_that_cannot_be_written_leaves_nothing(job_of: JobOf) -> None:
+    """Scrapy's scheduler keeps it in memory then."""
+    job = job_of(PickleLifoDiskQueue)
+    frontier = job.use_frontier()
+    queue = job.queue()
+    unwritable = request("x", callback=lambda response: None)
+    with pytest.raises(ValueError, match="cannot"):
+        queue.push(unwritable)
+    assert (len(queue), queue.pqueues, len(frontier.sites)) == (0, {}, 0)
+    assert list(job.path.rglob("*")) == []
+    queue.push(request("y"))
+    with pytest.raises(ValueError, match="cannot"):
+        queue.push(unwritable)
+    assert (len(queue), list(queue.pqueues)) == (1, [SITE])
+    assert job.drain(queue) == ["y"]
+
+
+def test_requests_that_the_disk_does_not_take_stay_in_memory(
+    job_of: JobOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line says so, however many there are."""
+    job = job_of(PickleLifoDiskQueue)
+    frontier = job.use_frontier()
+    queue = job.queue()
+    job.path.mkdir()
+    for host in ("a.example", "b.example"):
+        (job.path / _path_safe(f"http://{host}")).write_text("in the way")
+        with pytest.raises(ValueError, match="it cannot be kept on disk: ") as caught:
+            queue.push(request("x", host))
+        assert isinstance(caught.value.__cause__, OSError)
+    assert (len(queue), queue.pqueues, len(frontier.sites)) == (0, {}, 0)
+    (line,) = caplog.messages
+    assert line.startswith("Requests stay in memory from now on if their queue cannot be kept")
+    queue.push(request("x", "c.example"))
+    assert job.drain(queue) == ["x"]
+
+
+@contextmanager
+def few_files(more: int) -> Iterator[None]:
+    """The process may open so many files more."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    in_use = {int(each) for each in os.listdir("/dev/fd")}  # noqa: PTH208
+    free = (number for number in count() if number not in in_use)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next(islice(free, more, None)), limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def scheduler_of(job: Job) -> Any:
+    """The scheduler of a job, open."""
+    job.use_frontier()
+    scheduler = RepScheduler.from_crawler(job.crawler)
+    scheduler.open(job.crawler.spider)
+    return scheduler
+
+
+def test_more_sites_than_files_may_be_open(job_of: JobOf, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be kept on disk is kept in memory, and every request goes."""
+    job = job_of()
+    scheduler = scheduler_of(job)
+    with few_files(20):
+        for number in range(50):
+            assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+    assert 0 < len(scheduler.mqs) < 50
+    assert len(scheduler) == 50
+    said = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(said) == 1
+    found = set()
+    while (page := scheduler.next_request()) is not None:
+        found.add(path_of(page))
+    assert found == {str(number) for number in range(50)}
+    assert not scheduler.has_pending_requests()
+    scheduler.close("finished")
+
+
+def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
+    """Its site is gone, and the crawl can end."""
+    job = job_of(PickleFifoDiskQueue)
+    frontier = job.use_frontier()
+    queue = job.queue()
+    for number in range(3):
+        queue.push(request(number))
+    queue.push(request("x", "b.example"))
+    (path,) = (job.path / _path_safe(SITE)).rglob("q00000")
+    os.truncate(path, 0)
+    assert job.drain(queue) == ["x"]
+    assert len(frontier.sites) == 0
+    queue.push(request("y"))
+    assert job.drain(queue) == ["y"]
+    queue.close()
+
+
+def test_after_a_fault_heads_go_first_and_then_scrapys_order(
+    job_of: JobOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No request is lost, and no code of the frontier runs."""
+    job = job_of()
+    frontier = job.use_frontier()
+    queue = job.queue()
+    for number in range(4):
+        queue.push(request(number))
+    queue.push(request("y", "b.example"))
+    heads = [queue.take("http://b.example"), queue.take(SITE)]
+    frontier._give_up(ValueError("a fault"))
+    assert "a fault" in caplog.text
+    queue.push(request("z"))
+    assert len(queue) == 6
+    assert [queue.pop(), queue.pop()] == heads
+    assert {path_of(queue.pop()) for _ in range(4)} == {"0", "1", "2", "z"}
+    assert queue.pop() is None
+    assert len(queue) == 0
+
+
+def test_a_head_that_cannot_go_back_is_named_and_the_others_are_kept(
+    job_of: JobOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is lost then."""
+    job = job_of(PickleLifoDiskQueue)
+    job.use_frontier()
+    queue = job.queue()
+    for number in range(3):
+        queue.push(request(number))
+    taken = [queue.take(SITE) for _ in range(2)]
+    taken[0].meta["unwritable"] = lambda: None
+    state = queue.close()
+    (line,) = caplog.messages
+    assert line == f"The queue did not take back <{taken[0].url}>; it is lost"
+    later = job_of(PickleLifoDiskQueue)
+    assert later.drain(later.queue(state)) == ["1", "0"]
+
+
+@pytest.mark.xfail(strict=True, reason="each head needs a file, all at once")
+def test_more_heads_than_files_may_be_open_go_back(job_of: JobOf) -> None:
+    """Their queues were closed when they were taken, so their files were free for other sites."""
+    job = job_of(PickleLifoDiskQueue)
+    job.use_frontier()
+    queue = job.queue()
+    with few_files(20):
+        for number in range(50):
+            queue.push(request(number, f"h{number}.example"))
+            queue.take(f"http://h{number}.example")
+        state = queue.close()
+    again = job_of(PickleLifoDiskQueue).queue(state)
+    kept = len(again)
+    again.close()
+    assert kept == 50
+
+
+def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
+    """That of another crawl of the process, or of a gate that is off."""
+    job = job_of()
+    frontier = job.use_frontier()
+    frontier.is_open = False
+    queue = job.queue()
+    queue.push(request("x"))
+    assert list(queue.pqueues) == ["a.example"]
+    assert len(frontier.sites) == 0
+    assert path_of(queue.pop()) == "x"

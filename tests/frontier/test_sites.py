@@ -1,0 +1,801 @@
+"""Which site goes next, and which ones wait for what: a sentence of the documentation each."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.frontier import states
+from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, ByPriority, Sites
+from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
+from tests.frontier.bench import PARKED, Bench
+from tests.rows import rows
+
+
+def bench_with(*known: str, most: int = 2, places: int = 2, by_priority: bool = False) -> Bench:
+    """A bench where the rules of these authorities are known."""
+    bench = Bench(by_priority=by_priority)
+    bench.gate.known.update(known)
+    bench.gate.most, bench.gate.places = most, places
+    return bench
+
+
+def turn(host: str) -> Block:
+    """What sites wait for whose host is not due."""
+    return Block(State.TURN, host)
+
+
+def room(slot: str) -> Block:
+    """What sites wait for whose slot is full or busy."""
+    return Block(State.ROOM, slot)
+
+
+def rules(authority: str) -> Block:
+    """What sites wait for whose rules are fetched."""
+    return Block(State.RULES, authority)
+
+
+def asked(bench: Bench) -> list[str]:
+    """The sites that were asked so far."""
+    return [page.key for page, _ in bench.gate.asked]
+
+
+# --- the order of a call
+
+
+def test_a_fetch_begins_before_anything_is_handed_out() -> None:
+    """And the site for which it begins hands nothing out."""
+    bench = bench_with("a")
+    page = bench.push("a")
+    bench.push("b")
+    assert bench.next() is page
+    assert asked(bench) == ["b", "a"]
+    assert bench.gate.young == {"b"}
+    assert bench.state("b") is State.RULES
+
+
+def test_a_site_whose_rules_have_come_goes_before_the_ring() -> None:
+    """Otherwise rules that live for a minute would expire before 100,000 other sites were asked."""
+    bench = bench_with("a", "b")
+    new = bench.push("c")
+    assert bench.next() is None
+    bench.push("a")
+    bench.push("b")
+    bench.arrive("c")
+    assert bench.next() is new
+
+
+def test_a_site_goes_to_the_end_of_the_ring_when_it_has_handed_a_request_out() -> None:
+    """Each in turn."""
+    bench = bench_with("a", "b", "c", most=9)
+    for key in "aabbcc":
+        bench.push(key, slot=f"slot of {len(bench.pages)}")
+    assert [page.key for page in bench.all()] == [*"abcabc"]
+
+
+def test_sites_that_were_woken_go_in_turn_with_the_ring() -> None:
+    """Neither is ever starved, and the ring is first."""
+    bench = bench_with(*"abcdefgh", most=9)
+    waiting = [bench.push(key, slot=f"slot {key}") for key in "abc"]
+    for page in waiting:
+        bench.gate.loads[page.slot] = bench.gate.most
+    assert bench.all() == []
+    ring = [bench.push(key) for key in "efgh"]
+    for page in waiting:
+        bench.gate.loads[page.slot] = 1
+        bench.leave(page.slot)
+    found = [bench.next() for _ in range(7)]
+    assert found == [ring[0], waiting[0], ring[1], waiting[1], ring[2], waiting[2], ring[3]]
+
+
+def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> None:
+    """Two slow sites would otherwise take the whole downloader."""
+    bench = bench_with("a", "b", "c")
+    pages = [bench.push(key) for key in "aaabc"]
+    found = bench.all()
+    assert [page.key for page in found] == [*"abca"]
+    assert set(pages) - set(found) == {pages[0]}
+    assert bench.state("a") is State.ROOM
+    assert not bench.sites.is_ready
+
+
+def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_ready() -> None:
+    """It is told then that it may share."""
+    bench = bench_with("a", "b", most=9)
+    bench.push("a")
+    bench.next()
+    second = bench.push("a")
+    bench.push("b")
+    bench.push("b", slot="other")
+    assert [page.key for page in (bench.next(), bench.next())] == ["b", "b"]  # type: ignore[union-attr]
+    assert bench.state("a") is State.ROOM
+    assert bench.next() is second
+    assert bench.gate.asked[-1] == (second, True)
+
+
+def test_the_last_site_that_is_ready_may_share_its_slot_at_once() -> None:
+    """Nothing else could take the place."""
+    bench = bench_with("a")
+    pages = [bench.push("a"), bench.push("a")]
+    assert bench.all() == pages[::-1]
+    assert [may_share for _, may_share in bench.gate.asked] == [True, True]
+
+
+def test_busy_slots_take_turns() -> None:
+    """One request of each, that which has waited longest first."""
+    bench = bench_with("a", "b", most=9)
+    for key in "aaaabbbb":
+        bench.push(key)
+    assert [page.key for page in bench.all()] == [*"abababab"]
+
+
+def test_the_sites_of_a_busy_slot_take_turns() -> None:
+    """The one that has waited longest is first."""
+    bench = bench_with("a", "b", "c", most=9)
+    for key in "abcabc":
+        bench.push(key, slot="service")
+    assert [page.key for page in bench.all()] == [*"abcabc"]
+
+
+def test_a_full_slot_is_left_alone_until_one_of_its_requests_has_ended() -> None:
+    """Its sites are not asked in vain."""
+    bench = bench_with("a", "b", most=1)
+    first, second = bench.push("a", slot="service"), bench.push("b", slot="service")
+    assert bench.all() == [first]
+    assert bench.state("b") is State.ROOM
+    before = len(bench.gate.asked)
+    bench.push("a", slot="service")
+    bench.all()
+    assert asked(bench)[before:] == ["a"]
+    bench.end(first)
+    assert bench.will_ask
+    assert bench.next() is second
+
+
+# --- limits of a call, and when the engine is woken
+
+
+def test_a_call_asks_fifty_sites_at_most_and_wakes_the_engine_for_the_others() -> None:
+    """Responses are not kept waiting."""
+    bench = bench_with(most=1)
+    for number in range(MOST_ASKED + 1):
+        bench.push(f"-{number}", slot="service")
+    bench.push("-last", slot="other")
+    bench.gate.loads["service"] = 1
+    bench.will_ask = False
+    assert bench.sites.next() is None
+    assert len(bench.gate.asked) == MOST_ASKED
+    assert bench.will_ask
+    assert bench.next() is bench.pages[-1]
+    assert len(bench.gate.asked) == MOST_ASKED + 2
+
+
+def test_the_engine_is_woken_for_a_busy_slot_that_was_not_asked_any_more() -> None:
+    """Nothing else tells it."""
+    bench = bench_with(most=2)
+    for number in range(MOST_ASKED):
+        bench.push(f"-{number}", slot="service")
+    bench.push("-", slot="other")
+    bench.gate.loads["service"] = bench.gate.loads["other"] = 1
+    assert bench.next() is None
+    assert not bench.sites._ring or bench.will_ask
+    assert len(bench.all()) == 2
+
+
+def test_a_call_in_which_nothing_is_left_wakes_nothing() -> None:
+    """The engine would go round in circles."""
+    bench = bench_with("a", most=1)
+    bench.push("a")
+    bench.push("b")
+    assert len(bench.all()) == 1
+    wakes = bench.wakes
+    assert bench.next() is None
+    assert bench.wakes == wakes
+
+
+def test_what_becomes_ready_within_a_call_wakes_nothing() -> None:
+    """The call itself looks at it."""
+    bench = bench_with()
+    bench.gate.at_once.add("a")
+    page = bench.push("a")
+    wakes = bench.wakes
+    assert bench.next() is page
+    assert bench.wakes == wakes
+
+
+@rows("event", ["pushed", "pushed for a fetch", "freed", "left", "arrived", "due", "grown old"])
+def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None:
+    """Between two calls."""
+    bench = bench_with("a", "b", most=1, places=1)
+    bench.gate.paced["b"] = 5.0
+    bench.gate.until["u"] = 3.0
+    for key in "aabx":
+        bench.push(key)
+    bench.push("b", slot="other")
+    bench.push("old", authority="u")
+    bench.gate.known.add("u")
+    bench.push("y")
+    assert [page.key for page in bench.all()] == ["a", "b"]
+    assert {bench.state(key) for key in [*"abxy", "old"]} == PARKED
+    bench.will_ask = False
+    if event == "pushed":
+        bench.push("-c")
+    elif event == "pushed for a fetch":
+        bench.gate.places = 2
+        bench.push("z")
+    elif event == "freed":
+        del bench.gate.turns["b"]
+        bench.sites.freed(turn("b"))
+    elif event == "left":
+        bench.leave("a")
+    elif event == "arrived":
+        bench.arrive("x")
+    elif event == "due":
+        bench.advance(3.0)
+    else:
+        bench.age("x")
+    assert bench.will_ask
+
+
+def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
+    """Nothing is parked for it, or it is not free after all."""
+    bench = bench_with("a", most=1)
+    bench.gate.paced["a"] = 5.0
+    bench.push("a")
+    bench.push("a")
+    assert len(bench.all()) == 1
+    assert bench.state("a") is State.ROOM
+    bench.will_ask = False
+    bench.sites.freed(turn("a"))
+    bench.sites.freed(FETCH)
+    bench.sites.left(room("other"))
+    bench.arrive("other")
+    bench.push("a")
+    assert not bench.will_ask
+
+
+# --- parked: by what, and until when
+
+
+def test_the_turn_is_asked_for_last() -> None:
+    """It would be wasted on a request that waits for something else."""
+    bench = bench_with("a", most=1)
+    bench.gate.paced["a"] = 5.0
+    bench.gate.loads["a"] = 1
+    bench.push("a")
+    assert bench.next() is None
+    assert bench.state("a") is State.ROOM
+    assert bench.gate.turns == {}
+
+
+def test_a_site_whose_rules_are_not_known_is_parked_at_the_push_by_its_key() -> None:
+    """Its request stays in the queue until its fetch begins, and is the head then."""
+    bench = bench_with(places=1)
+    pages = [bench.push(key) for key in "abc"]
+    assert [bench.state(key) for key in "abc"] == [READY, State.FETCH, State.FETCH]
+    assert bench.queues[0].takes == 0
+    assert bench.next() is None
+    assert bench.queues[0].takes == 1
+    assert bench.gate.begun == [(pages[0], "a")]
+    assert bench.sites._sites["a"].heads[0].request is pages[0]
+
+
+def test_sites_that_no_rules_govern_are_ready_at_the_push() -> None:
+    """So are queues of another class, which may hold many authorities."""
+    bench = bench_with(places=0)
+    for key in ("-a", "old"):
+        bench.push(key)
+        assert bench.state(key) is READY
+
+
+def test_the_head_stays_in_memory_while_its_site_is_parked() -> None:
+    """It is asked for again, and no other request is taken for it."""
+    bench = bench_with("a", most=1)
+    bench.gate.loads["a"] = 1
+    page = bench.push("a")
+    assert bench.next() is None
+    later = bench.push("a")
+    bench.leave("a")
+    assert bench.next() is page
+    assert bench.queues[0].takes == 1
+    bench.end(page)
+    assert bench.next() is later
+
+
+def test_a_more_urgent_request_becomes_a_second_head() -> None:
+    """Whichever queue has it; the first head goes next."""
+    for queue in (0, 1):
+        bench = bench_with("a", most=1)
+        bench.gate.loads["a"] = 1
+        first = bench.push("a", priority=1)
+        assert bench.next() is None
+        urgent = bench.push("a", priority=2, queue=queue)
+        third = bench.push("a", priority=1, queue=queue)
+        bench.leave("a")
+        assert bench.next() is urgent
+        assert [head.request for head in bench.sites._sites["a"].heads] == [first]
+        bench.end(urgent)
+        assert bench.next() is first
+        bench.end(first)
+        assert bench.next() is third
+
+
+def test_heads_of_one_priority_go_by_age() -> None:
+    """Those that were taken first."""
+    bench = bench_with()
+    pages = [bench.push("a") for _ in range(3)]
+    assert bench.next() is None
+    assert bench.heads_for("a") == [pages[2], pages[1]]
+    assert bench.heads_for("a") == [pages[2], pages[1], pages[0]]
+    bench.arrive("a")
+    bench.gate.most = 9
+    assert bench.all() == pages[::-1]
+
+
+def test_of_one_priority_the_queue_that_joined_first_goes_first() -> None:
+    """Between the priorities, the higher one does."""
+    bench = bench_with("a", most=9)
+    for priority in (0, 1):
+        for queue in (1, 0):
+            for _ in range(2):
+                bench.push("a", priority=priority, queue=queue)
+    assert [page.number for page in bench.all()] == [7, 6, 4, 5, 3, 2, 0, 1]
+
+
+def test_three_requests_of_a_site_at_most_ask_for_its_rules() -> None:
+    """One more each time that a fetch has failed; several sites may wait for one authority."""
+    bench = bench_with()
+    for key in ("a", "old"):
+        for _ in range(MOST_HEADS + 1):
+            bench.push(key, authority="a")
+    bench.push("b")
+    assert bench.next() is None
+    for count in (2, 3, 3):
+        heads = bench.heads_for("a")
+        assert [page.key for page in heads] == ["a"] * count + ["old"] * count
+        assert len(set(heads)) == 2 * count
+    assert bench.heads_for("other") == []
+
+
+def test_a_place_for_a_fetch_wakes_the_site_that_has_waited_longest() -> None:
+    """One for each place."""
+    bench = bench_with(places=1)
+    for key in "abcd":
+        bench.push(key)
+    assert bench.next() is None
+    assert bench.gate.begun == [(bench.pages[0], "a")]
+    bench.gate.places = 3
+    bench.age("a")
+    assert bench.next() is None
+    assert [authority for _, authority in bench.gate.begun] == [*"abcd"]
+
+
+def test_rules_that_were_not_asked_for_yet_take_a_place_for_a_fetch() -> None:
+    """Fetches follow the demand of the engine; asking such a site frees the place."""
+    bench = bench_with(places=1)
+    bench.push("a")
+    bench.push("b")
+    bench.next()
+    bench.arrive("a")
+    assert bench.sites.unasked == 1
+    assert bench.state("b") is State.FETCH
+    assert bench.next() is bench.pages[0]
+    assert bench.sites.unasked == 0
+    assert bench.state("b") is READY
+    assert bench.next() is None
+    assert bench.gate.young == {"b"}
+
+
+def test_a_head_joins_a_fetch_that_another_site_waits_for() -> None:
+    """No place is needed for that; one that needs a fetch of its own waits for a place."""
+    bench = bench_with(places=1)
+    bench.push("a")
+    bench.next()
+    bench.push("old-1", authority="a")
+    bench.push("old-2", authority="b")
+    assert bench.next() is None
+    assert bench.state("old-1") is State.RULES
+    assert bench.state("old-2") is State.FETCH
+    assert [page.key for page, _ in bench.gate.begun] == ["a", "old-1"]
+
+
+def test_rules_wake_all_sites_that_wait_for_them() -> None:
+    """Those with heads, and the one with the key, though it waits for a fetch."""
+    bench = bench_with(places=1)
+    for key in ("old-1", "old-2"):
+        bench.push(key, authority="a")
+    assert bench.next() is None
+    bench.push("b")
+    bench.push("a")
+    assert [bench.state(key) for key in ("old-1", "old-2", "a")] == [
+        State.RULES,
+        State.RULES,
+        State.FETCH,
+    ]
+    bench.arrive("a")
+    assert [bench.state(key) for key in ("old-1", "old-2", "a")] == [READY] * 3
+    assert bench.state("b") is State.FETCH
+    assert bench.sites.unasked == 3
+
+
+def test_rules_do_not_wake_a_site_that_waits_for_something_else() -> None:
+    """A direct download has fetched them anew."""
+    bench = bench_with("a", most=1)
+    bench.gate.loads["a"] = 1
+    bench.push("a")
+    assert bench.next() is None
+    bench.arrive("a")
+    assert bench.state("a") is State.ROOM
+
+
+def test_a_site_is_parked_until_a_time() -> None:
+    """Its robots.txt is unreachable; the one whose time comes first is woken first."""
+    bench = bench_with("a", "b")
+    for key, when in (("a", 5.0), ("b", 3.0)):
+        bench.gate.until[key] = when
+        bench.push(key)
+    assert bench.next() is None
+    assert [bench.state(key) for key in "ab"] == [State.UNTIL] * 2
+    assert bench.sites.time_is(2.9) == 3.0
+    assert bench.sites.time_is(3.0) == 5.0
+    assert [bench.state(key) for key in "ab"] == [State.UNTIL, READY]
+    assert bench.sites.time_is(5.0) is None
+    assert bench.state("a") is READY
+
+
+def test_a_time_that_was_waited_for_no_longer_wakes_nothing() -> None:
+    """The rules have come before; the site may wait for another time by then, or the same one."""
+    for later in (9.0, 3.0):
+        bench = bench_with("a")
+        bench.gate.until["a"] = 3.0
+        page = bench.push("a")
+        bench.all()
+        bench.arrive("a", until=later)
+        assert bench.state("a") is READY
+        bench.all()
+        assert bench.state("a") is State.UNTIL
+        bench.advance(3.0)
+        assert bench.state("a") is (READY if later == 3.0 else State.UNTIL)
+        bench.advance(6.0)
+        assert bench.all() == [page]
+
+
+def test_a_site_woken_by_a_time_goes_in_turn_with_the_ring() -> None:
+    """Its rules have not come."""
+    bench = bench_with("a", "b", "c")
+    bench.gate.until["a"] = 3.0
+    bench.push("a")
+    bench.next()
+    ring = [bench.push(key) for key in "bc"]
+    bench.advance(3.0)
+    assert [bench.next() for _ in range(3)] == [ring[0], bench.pages[0], ring[1]]
+
+
+# --- events
+
+
+def test_an_event_wakes_one_site_the_one_that_has_waited_longest() -> None:
+    """One for each thing that is waited for."""
+    bench = bench_with("a:1", "a:2", "a:3")
+    bench.gate.paced["a"] = 5.0
+    bench.gate.due_at["a"] = 5.0
+    for key in ("a:1", "a:2", "a:3"):
+        bench.push(key, slot=key)
+    assert bench.all() == []
+    bench.advance(5.0)
+    bench.sites.freed(turn("a"))
+    assert [bench.state(key) for key in ("a:1", "a:2", "a:3")] == [READY, State.TURN, State.TURN]
+    assert bench.all() == bench.pages[:1]
+
+
+def test_an_event_is_passed_on_by_a_site_that_waits_for_something_else() -> None:
+    """Otherwise it would be lost."""
+    bench = bench_with("a:1", "a:2")
+    bench.gate.paced["a"] = 5.0
+    bench.gate.due_at["a"] = 5.0
+    for key in ("a:1", "a:2"):
+        bench.push(key, slot=key)
+    assert bench.all() == []
+    bench.gate.loads["a:1"] = bench.gate.most
+    bench.advance(5.0)
+    assert bench.all() == bench.pages[1:]
+    assert bench.state("a:1") is State.ROOM
+
+
+def test_an_event_is_passed_on_by_a_site_that_is_refused() -> None:
+    """It takes no turn."""
+    bench = bench_with("a:1", "a:2")
+    bench.gate.paced["a"] = 5.0
+    bench.gate.due_at["a"] = 5.0
+    for key in ("a:1", "a:2"):
+        bench.push(key, slot=key)
+    assert bench.all() == []
+    bench.pages[0].is_refused = True
+    bench.advance(5.0)
+    assert bench.all() == bench.pages
+    assert bench.gate.turns == {"a": bench.pages[1]}
+
+
+def test_an_event_is_passed_on_by_a_site_that_has_gone() -> None:
+    """Its requests could not be read."""
+    bench = bench_with("-1", places=1)
+    bench.push("a")
+    bench.push("b")
+    bench.lose("a", 0)
+    assert bench.next() is None
+    assert bench.state("a") is State.GONE
+    assert bench.gate.young == {"b"}
+
+
+def test_an_event_is_not_passed_on_by_a_site_that_waits_for_the_same_again() -> None:
+    """Two sites of one host whose store refuses the turn would ask each other for ever."""
+    bench = bench_with("a:1", "a:2")
+    bench.gate.paced["a"] = 5.0
+    bench.gate.due_at["a"] = 5.0
+    for key in ("a:1", "a:2"):
+        bench.push(key, slot=key)
+    assert bench.all() == []
+    bench.gate.refusing.add("a")
+    before = len(bench.gate.asked)
+    bench.advance(5.0)
+    for _ in range(5):
+        bench.next()
+    assert asked(bench)[before:] == ["a:1"]
+    bench.answer("a")
+    assert bench.all() == [bench.pages[1]]
+
+
+def test_a_place_for_a_fetch_is_passed_on_until_there_is_none() -> None:
+    """Each site that begins one wakes the next."""
+    bench = bench_with(places=3)
+    for key in "abcde":
+        bench.push(key)
+    assert [bench.state(key) for key in "abcde"] == [READY] + [State.FETCH] * 4
+    assert bench.next() is None
+    assert [authority for _, authority in bench.gate.begun] == [*"abc"]
+    assert [bench.state(key) for key in "de"] == [State.FETCH] * 2
+
+
+def test_a_slot_that_becomes_idle_wakes_a_site_for_it_at_once() -> None:
+    """One that is only not full puts its sites into line."""
+    bench = bench_with("a", "b", "c", most=2)
+    first = [bench.push(key, slot="service") for key in "ab"]
+    assert bench.all() == first
+    bench.push("c", slot="service")
+    assert bench.all() == []
+    bench.end(first[0])
+    assert bench.state("c") is State.ROOM
+    assert list(bench.sites._busy_slots) == [room("service")]
+    bench.end(first[1])
+    assert bench.state("c") is READY
+    assert list(bench.sites._busy_slots) == []
+
+
+# --- requests that cannot be read
+
+
+def test_a_site_whose_queue_gives_nothing_is_gone() -> None:
+    """It begins anew with the next push."""
+    bench = bench_with("a")
+    bench.push("a")
+    bench.push("a")
+    bench.lose("a", 0)
+    assert bench.all() == []
+    assert bench.state("a") is State.GONE
+    assert len(bench.sites) == 0
+    page = bench.push("a")
+    assert bench.sites._sites["a"].size == 1
+    assert bench.all() == [page]
+
+
+def test_a_head_goes_though_its_queue_gives_nothing_any_more() -> None:
+    """And the site is gone after it."""
+    bench = bench_with("a", most=1)
+    bench.gate.loads["a"] = 1
+    page = bench.push("a")
+    bench.push("a")
+    page = bench.pages[1]
+    assert bench.all() == []
+    bench.push("a", priority=1)
+    bench.lose("a", 0)
+    bench.leave("a")
+    assert bench.next() is page
+    bench.end(page)
+    assert bench.all() == []
+    assert bench.state("a") is State.GONE
+
+
+@pytest.mark.xfail(strict=True, reason="the other queue is not asked")
+def test_the_requests_in_the_other_queue_go_though_one_gives_nothing() -> None:
+    """The file of a site cannot be read, and what could not be kept on disk is in memory."""
+    bench = bench_with("a")
+    bench.push("a", queue=0)
+    kept = bench.push("a", queue=1)
+    bench.lose("a", 0)
+    assert bench.all() == [kept]
+
+
+# --- counts
+
+
+def test_what_waits_is_counted_with_all_requests_of_its_site() -> None:
+    """Heads and queued ones, those that are pushed meanwhile included; room is no such wait."""
+    bench = bench_with("a", "r", most=1, places=1)
+    bench.gate.paced["a"] = 5.0
+    bench.gate.loads["r"] = 1
+    for key in "axyr":
+        bench.push(key)
+        bench.push(key)
+    bench.gate.due_at["a"] = 5.0
+    assert bench.all() == []
+    waiting = bench.sites.waiting
+    assert {state: (each.sites, each.requests) for state, each in waiting.items()} == {
+        State.TURN: (1, 2),
+        State.RULES: (1, 2),
+        State.FETCH: (1, 2),
+        State.UNTIL: (0, 0),
+    }
+    bench.push("a")
+    assert (bench.sites.sites_waiting, bench.sites.requests_waiting) == (3, 7)
+    assert waiting[State.TURN].requests == 3
+    bench.push("r")
+    assert bench.sites.requests_waiting == 7
+    bench.advance(5.0)
+    assert (bench.sites.sites_waiting, bench.sites.requests_waiting) == (2, 4)
+    assert len(bench.sites) == 4
+
+
+def test_each_request_that_waits_is_counted_once() -> None:
+    """Though it waits for its rules and then for each turn of its host."""
+    bench = bench_with(most=9)
+    bench.gate.paced["a"] = 5.0
+    for _ in range(3):
+        bench.push("a")
+    assert bench.sites.waited == 1  # the others wait when it is found that they have to
+    bench.all()
+    assert bench.sites.waited == 3
+    bench.arrive("a")
+    for count in (3, 2, 1):
+        assert bench.sites._sites["a"].counted == count
+        (page,) = bench.all()
+        bench.end(page)
+        bench.advance(5.0)
+    assert bench.sites.waited == 3
+    bench.push("-b")
+    bench.all()
+    assert bench.sites.waited == 3
+
+
+def test_a_site_that_waits_counts_what_is_pushed_meanwhile_and_one_that_is_ready_does_not() -> None:
+    """It may never wait."""
+    bench = bench_with(places=1)
+    bench.push("a")
+    bench.push("b")
+    assert (bench.state("a"), bench.sites.waited) == (READY, 1 + 1)
+    bench.push("a")
+    assert bench.sites.waited == 2
+    bench.push("b")
+    assert bench.sites.waited == 3
+
+
+def test_queues_that_join_bring_their_sites() -> None:
+    """With so many requests each: a job goes on."""
+    bench = Bench()
+    bench.gate.known.add("a")
+    queue = bench.queues[1]
+    for key in "aab":
+        queue.push(bench.page(key))
+    sites = Sites(bench.gate, bench._wake)
+    bench.sites = sites  # type: ignore[assignment]
+    sites.join(queue, {"a": 2, "b": 1})
+    assert [(key, site.size, site.state) for key, site in sites._sites.items()] == [
+        ("a", 2, READY),
+        ("b", 1, READY),
+    ]
+    assert bench.next() is bench.pages[0]
+    assert bench.gate.young == {"b"}
+    assert bench.next() is bench.pages[1]
+
+
+def test_a_turn_is_wanted_while_a_site_is_parked_for_it_or_was_woken_for_it() -> None:
+    """The turns of a store would be given back otherwise."""
+    bench = bench_with("a")
+    bench.gate.paced["a"] = 5.0
+    bench.gate.due_at["a"] = 5.0
+    assert not bench.sites.is_wanted(turn("a"))
+    bench.push("a")
+    assert not bench.sites.is_wanted(turn("a"))
+    bench.all()
+    assert bench.sites.is_wanted(turn("a"))
+    bench.advance(5.0)
+    assert bench.state("a") is READY
+    assert bench.sites.is_wanted(turn("a"))
+    bench.all()
+    assert not bench.sites.is_wanted(turn("a"))
+
+
+# --- queues with one order for all sites
+
+
+def test_the_most_urgent_ready_site_is_next_where_the_queues_have_one_order() -> None:
+    """Then that which became ready first."""
+    bench = bench_with(*"abcd", by_priority=True)
+    for key, priority in (("a", 0), ("b", 2), ("c", 2), ("d", 1), ("-e", 3)):
+        bench.push(key, priority=priority)
+    assert [page.key for page in bench.all()] == ["-e", "b", "c", "d", "a"]
+
+
+def test_a_head_has_its_priority_in_that_order_too() -> None:
+    """As the first of its site."""
+    bench = bench_with("a", "b", "c", most=1, by_priority=True)
+    bench.gate.loads["a"] = 1
+    urgent = bench.push("a", priority=5)
+    bench.push("a")
+    bench.all()
+    middle = bench.push("b", priority=1)
+    bench.push("c", priority=0)
+    bench.leave("a")
+    assert [bench.next(), bench.next()] == [urgent, middle]
+
+
+def test_slots_are_shared_where_the_queues_have_one_order() -> None:
+    """The next one is that of the base, however busy its slot is, until that is full."""
+    bench = bench_with("a", "b", by_priority=True)
+    pages = [bench.push("a", priority=priority) for priority in (3, 2, 1)]
+    other = bench.push("b", priority=0)
+    assert bench.all() == [*pages[:2], other]
+    assert bench.state("a") is State.ROOM
+    bench.end(pages[0])
+    assert bench.all() == pages[2:]
+
+
+def test_sites_whose_rules_have_come_are_in_that_order() -> None:
+    """They do not go before others."""
+    bench = bench_with("b", by_priority=True)
+    new = bench.push("a", priority=0)
+    assert bench.next() is None
+    bench.push("b", priority=1)
+    bench.arrive("a")
+    assert [bench.next(), bench.next()] == [bench.pages[1], new]
+
+
+def test_a_line_by_priority_gives_out_the_first_of_equals() -> None:
+    """The lower number is more urgent."""
+    orders = {"a": 1, "b": 0, "c": 0}
+    line = ByPriority(lambda site: orders[site])  # type: ignore[index, arg-type]
+    for site in orders:
+        line.append(site)  # type: ignore[arg-type]
+    assert len(line) == 3
+    assert [line.popleft() for _ in orders] == ["b", "c", "a"]
+    assert not line
+
+
+# --- the table
+
+
+def test_the_table_of_states_has_every_state_and_every_event() -> None:
+    """Each state can be left, except by a site that is ready or gone in no other way."""
+    assert {state for state, _ in SITE} == set(State)
+    assert {event for _, event in SITE} == set(Event)
+    assert SITE[READY, Event.ASKED] == set(State)
+    for (state, event), after in SITE.items():
+        if state in PARKED:
+            assert after == {READY}, (state, event)
+
+
+def test_a_move_that_is_not_in_the_table_is_an_error() -> None:
+    """It would be a fault of the frontier, after which nothing of it runs."""
+    bench = bench_with("a")
+    bench.push("a")
+    with pytest.raises(KeyError):
+        bench.sites._move(bench.sites._sites["a"], Event.DUE, READY)
+    bench.sites._move(bench.sites._sites["a"], Event.ASKED, State.FETCH)
+    with pytest.raises(AssertionError):
+        bench.sites._move(bench.sites._sites["a"], Event.FREED, State.FETCH)
+
+
+def test_the_documentation_names_every_state_and_event() -> None:
+    """Those for which a site is parked, in the first table; the events, in the second."""
+    lines = (states.__doc__ or "").splitlines()
+    named = {line.split("|")[1].strip() for line in lines if line.startswith("|")} - {""}
+    named = {name for name in named if name.isupper()}
+    assert named == {state.name for state in PARKED} | {event.name for event in Event}

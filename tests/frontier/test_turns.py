@@ -1,0 +1,542 @@
+"""The turns of paced hosts, by a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.frontier.places import Places
+from scrapy_rep.frontier.request_state import RequestState, RequestStates
+from scrapy_rep.frontier.states import Stage
+from scrapy_rep.frontier.turns import Turns
+from scrapy_rep.scrapy_names import ScrapyNames
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import RepStats
+from tests.frontier.virtual_time import VirtualTime
+from tests.rows import rows
+from tests.scripted import Counts, settle
+
+AGENT = ("mybot",)
+
+
+class Sites:
+    """What the turns ask of the frontier, and tell it: the one fake."""
+
+    def __init__(self) -> None:
+        self.states = RequestStates()
+        self.wanted: set[str] = set()
+        self.dues: list[str] = []
+        self.ways: list[tuple[str, str]] = []
+
+    def due(self, host: str) -> None:
+        """A request to a host may be handed out."""
+        self.dues.append(host)
+
+    def is_wanted(self, host: str) -> bool:
+        """Whether a site is parked for the turn of a host."""
+        return host in self.wanted
+
+    def sent(self, request: Request, state: RequestState) -> None:
+        """A request has passed the last step."""
+        self.ways.append(("sent", request.url))
+
+    def left(self, request: Request) -> None:
+        """A download has ended."""
+        self.ways.append(("left", request.url))
+
+
+class Desk:
+    """The turns of a crawl, and the requests that its downloader has."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+        self.time = VirtualTime.of(monkeypatch, "turns", "hosts")
+        crawler = get_crawler(Spider, settings)
+        self.active: set[Request] = set()
+        downloader = SimpleNamespace(active=self.active, total_concurrency=16)
+        crawler.engine = SimpleNamespace(downloader=downloader, _slot=None)  # type: ignore[assignment]
+        self.sites, self.counts = Sites(), Counts()
+        scrapy, stats = ScrapyNames(crawler), RepStats(self.counts)  # type: ignore[arg-type]
+        ours = RepSettings.from_settings(crawler.settings)
+        places = Places(scrapy, stats)
+        self.turns = Turns(crawler, ours, scrapy, places, self.sites, stats)
+
+    def keep(self, name: str, interval: float | None, port: int = 80, **kwargs: Any) -> None:
+        """The robots.txt of a host asks for a pace, or for none."""
+        pace = None if interval is None else RequestedPace(interval, **kwargs)
+        authority = Authority("http", name, port)
+        self.turns.keep(Request(f"http://{name}/"), authority, pace, AGENT)
+
+    def request(self, name: str, *, is_scheduled: bool = False, **kwargs: Any) -> Request:
+        """A request that the downloader has, on its way to the last step."""
+        request = Request(f"http://{name}/{len(self.active)}", **kwargs)
+        self.active.add(request)
+        state = self.sites.states.begin(request, Stage.CHECKED)
+        state.host, state.is_scheduled = name, is_scheduled
+        return request
+
+    def reserve(self, request: Request) -> bool:
+        """The frontier asks whether a request may be handed out."""
+        return self.turns.reserve(request, self.sites.states[request])
+
+    def arrive(self, request: Request) -> Any:
+        """A request reaches the last step: None if it may be sent, else what it waits for."""
+        waits = self.turns.arrive(request)
+        return None if waits is None else deferred_from_coro(waits)  # type: ignore[arg-type]
+
+    def send(self, name: str) -> Request:
+        """A request that is sent at once."""
+        request = self.request(name)
+        assert self.arrive(request) is None
+        return request
+
+    def end(self, request: Request) -> None:
+        """A response passes the last step."""
+        self.turns.left(request)
+        self.active.discard(request)
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """The turns of a crawl; ``a`` asks for 5 seconds."""
+    desk = Desk(monkeypatch)
+    desk.keep("a", 5.0)
+    yield desk
+    desk.turns.close()
+    assert desk.time.timers == []
+
+
+def test_a_host_that_asks_for_no_pace_is_always_due(desk: Desk) -> None:
+    """Its requests are sent as they come."""
+    first, second = desk.request("b"), desk.request("b")
+    assert desk.turns.is_due("b")
+    assert desk.reserve(first)
+    assert desk.reserve(second)
+    assert [desk.arrive(first), desk.arrive(second)] == [None, None]
+    assert desk.sites.ways == [("sent", first.url), ("sent", second.url)]
+    assert desk.turns.interval_for(first) == 0.0
+    assert desk.turns.occupied == {}
+
+
+def test_a_request_that_the_gate_has_not_seen_takes_no_turn(desk: Desk) -> None:
+    """It is for a robots.txt."""
+    request = Request("http://a/robots.txt")
+    assert desk.turns.arrive(request) is None
+    desk.turns.left(request)
+    assert desk.sites.ways == []
+
+
+def test_one_request_has_the_next_turn(desk: Desk) -> None:
+    """From when it is handed out."""
+    first, second = desk.request("a"), desk.request("a")
+    assert desk.turns.is_due("a")
+    assert desk.reserve(first)
+    assert not desk.turns.is_due("a")
+    assert not desk.reserve(second)
+    assert desk.turns.interval_for(first) == 5.0
+
+
+def test_a_host_is_busy_until_its_request_ends_and_then_for_its_interval(desk: Desk) -> None:
+    """Sites that wait for it are told when it is due; nothing is planned before the end."""
+    first, second = desk.request("a"), desk.request("a")
+    desk.sites.wanted.add("a")
+    assert desk.reserve(first)
+    assert desk.arrive(first) is None
+    assert not desk.reserve(second)
+    assert desk.time.timers == []
+    desk.time.advance(60.0)
+    desk.end(first)
+    assert desk.sites.ways == [("sent", first.url), ("left", first.url)]
+    assert desk.time.timers == [5.0]
+    assert not desk.reserve(second)
+    desk.time.advance(4.9)
+    assert (desk.sites.dues, desk.turns.is_due("a"), desk.reserve(second)) == ([], False, False)
+    desk.time.advance(0.1)
+    assert desk.sites.dues == ["a"]
+    assert desk.turns.is_due("a")
+    assert desk.reserve(second)
+
+
+def test_nothing_is_planned_for_a_host_that_no_site_waits_for(desk: Desk) -> None:
+    """A crawl knows 10,000 of them."""
+    desk.end(desk.send("a"))
+    assert desk.time.timers == []
+    desk.time.advance(5.0)
+    assert desk.sites.dues == []
+    assert desk.reserve(desk.request("a"))
+
+
+def test_one_timer_is_for_the_host_that_is_due_first(desk: Desk) -> None:
+    """The others follow."""
+    for name, interval in (("b", 3.0), ("c", 9.0)):
+        desk.keep(name, interval)
+    desk.sites.wanted.update("abc")
+    for name, timers in (("a", [5.0]), ("b", [3.0]), ("c", [3.0])):
+        desk.end(desk.send(name))
+        assert desk.time.timers == timers
+    desk.time.advance(3.0)
+    assert (desk.sites.dues, desk.time.timers) == (["b"], [2.0])
+    desk.time.advance(2.0)
+    assert (desk.sites.dues, desk.time.timers) == (["b", "a"], [4.0])
+    desk.time.advance(4.0)
+    assert (desk.sites.dues, desk.time.timers) == (["b", "a", "c"], [])
+
+
+def test_hosts_that_are_due_at_once_are_told_at_once(desk: Desk) -> None:
+    """By one call of the timer."""
+    desk.keep("b", 5.0)
+    desk.sites.wanted.update("ab")
+    for request in (desk.send("a"), desk.send("b")):
+        desk.end(request)
+    desk.time.advance(5.0)
+    assert desk.sites.dues == ["a", "b"]
+
+
+def test_a_turn_that_is_not_claimed_in_a_second_goes_to_another_request(desk: Desk) -> None:
+    """A middleware holds the first one up, perhaps until the other one is done."""
+    first, second = desk.request("a"), desk.request("a")
+    desk.sites.wanted.add("a")
+    assert desk.reserve(first)
+    assert not desk.reserve(second)
+    assert desk.time.timers == [1.0]
+    desk.time.advance(1.0)
+    assert desk.sites.dues == ["a"]
+    assert desk.reserve(second)
+    assert not desk.reserve(first)
+
+
+def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk: Desk) -> None:
+    """It was answered from a cache, or dropped."""
+    first, second = desk.request("a"), desk.request("a")
+    desk.sites.wanted.add("a")
+    assert desk.reserve(first)
+    assert not desk.turns.look()
+    assert list(desk.turns.occupied) == ["a"]
+    desk.active.discard(first)
+    assert desk.turns.is_due("a")
+    assert desk.turns.look()
+    assert desk.sites.dues == ["a"]
+    assert desk.turns.occupied == {}
+    assert not desk.turns.look()
+    assert desk.reserve(second)
+
+
+def test_a_request_that_was_cancelled_ends_its_turn(desk: Desk) -> None:
+    """No signal says so; the interval follows."""
+    request = desk.send("a")
+    assert not desk.turns.look()
+    desk.active.discard(request)
+    assert desk.turns.look()
+    assert desk.sites.ways[-1] == ("left", request.url)
+    assert not desk.turns.is_due("a")
+    desk.time.advance(5.0)
+    assert desk.turns.is_due("a")
+
+
+def test_a_request_ends_once(desk: Desk) -> None:
+    """Whatever else says that it has."""
+    request = desk.send("a")
+    desk.end(request)
+    desk.time.advance(4.0)
+    desk.end(request)
+    desk.time.advance(1.0)
+    assert desk.turns.is_due("a")
+    assert desk.sites.ways == [("sent", request.url), ("left", request.url)]
+
+
+def test_no_interval_follows_a_request_that_was_not_sent_after_all(desk: Desk) -> None:
+    """It gave its turn back, as it had to wait for rules by then."""
+    request = desk.send("a")
+    desk.turns.left(request, was_sent=False)
+    assert desk.turns.is_due("a")
+    other = desk.send("b")
+    desk.turns.left(other, was_sent=False)
+    desk.keep("b", 5.0)
+    assert desk.turns.is_due("b")
+
+
+# --- at the last step
+
+
+async def test_a_request_whose_host_is_busy_waits_in_place(desk: Desk) -> None:
+    """Until the one before it has ended, and for the interval."""
+    first, second = desk.send("a"), desk.request("a")
+    waits = desk.arrive(second)
+    await settle()
+    assert not waits.called
+    assert desk.sites.states[second].stage is Stage.WAITING
+    desk.end(first)
+    assert desk.time.timers == [5.0]
+    desk.time.advance(5.0)
+    assert desk.sites.states[second].stage is Stage.SENT
+    await settle()
+    assert await waits is None
+    assert not desk.turns.is_due("a")
+
+
+async def test_requests_that_wait_in_place_go_by_priority_and_then_in_order(desk: Desk) -> None:
+    """One in each interval."""
+    first = desk.send("a")
+    waiting = [desk.request("a", priority=priority) for priority in (0, 2, 0)]
+    for each in waiting:
+        desk.arrive(each)
+        await settle()
+    sent, under_way = [], first
+    for _ in waiting:
+        desk.end(under_way)
+        desk.time.advance(5.0)
+        await settle()
+        (under_way,) = [each for each in waiting if desk.sites.states[each].stage is Stage.SENT]
+        sent.append(under_way)
+    assert sent == [waiting[1], waiting[0], waiting[2]]
+
+
+async def test_no_site_has_a_turn_while_a_request_waits_in_place(desk: Desk) -> None:
+    """That goes first."""
+    desk.sites.wanted.add("a")
+    first, second = desk.send("a"), desk.request("a")
+    desk.arrive(second)
+    await settle()
+    desk.end(first)
+    desk.time.advance(4.0)
+    assert not desk.turns.is_due("a")
+    assert not desk.reserve(desk.request("a"))
+    desk.time.advance(1.0)
+    await settle()
+    assert desk.sites.states[second].stage is Stage.SENT
+    assert desk.sites.dues == []
+
+
+async def test_a_direct_download_may_take_the_turn_before_the_request_that_has_it(
+    desk: Desk,
+) -> None:
+    """That one waits in place then."""
+    desk.sites.wanted.add("a")
+    reserved, direct = desk.request("a", is_scheduled=True), desk.request("a")
+    assert desk.reserve(reserved)
+    assert desk.arrive(direct) is None
+    desk.arrive(reserved)
+    await settle()
+    desk.end(direct)
+    desk.time.advance(5.0)
+    await settle()
+    assert desk.sites.states[reserved].stage is Stage.SENT
+
+
+def test_a_request_that_obeys_no_robots_txt_does_not_wait_and_the_next_one_does(
+    desk: Desk,
+) -> None:
+    """Its end begins an interval."""
+    desk.sites.wanted.add("a")
+    first = desk.send("a")
+    bypassing = desk.request("a", meta={"dont_obey_robotstxt": True})
+    assert desk.arrive(bypassing) is None
+    desk.end(first)
+    desk.time.advance(5.0)
+    assert not desk.turns.is_due("a")
+    desk.end(bypassing)
+    desk.time.advance(5.0)
+    assert desk.turns.is_due("a")
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_takes_no_turn(desk: Desk) -> None:
+    """The next one goes."""
+    first = desk.send("a")
+    waits = [desk.arrive(desk.request("a")) for _ in range(2)]
+    await settle()
+    waits[0].addErrback(lambda failure: None).cancel()
+    await settle()
+    desk.end(first)
+    desk.time.advance(5.0)
+    await settle()
+    assert waits[1].called
+    assert desk.turns.hosts["a"].arrived == []
+
+
+async def test_at_a_stop_requests_of_the_scheduler_come_back(desk: Desk) -> None:
+    """Direct downloads go on waiting: nothing would make them again."""
+    first = desk.send("a")
+    scheduled, direct = desk.request("a", is_scheduled=True), desk.request("a")
+    waits = [desk.arrive(scheduled), desk.arrive(direct)]
+    await settle()
+    desk.turns.return_all()
+    await settle()
+    assert await waits[0] is scheduled
+    assert scheduled.dont_filter is True
+    assert not waits[1].called
+    desk.end(first)
+    desk.time.advance(5.0)
+    await settle()
+    assert await waits[1] is None
+
+
+async def test_at_the_close_nothing_waits_any_more(desk: Desk) -> None:
+    """And the timer is stopped."""
+    desk.end(desk.send("a"))
+    request = desk.request("a")
+    waits: Deferred[Any] = desk.arrive(request)
+    await settle()
+    assert desk.time.timers == [5.0]
+    desk.turns.close()
+    await settle()
+    assert await waits is request
+    assert desk.time.timers == []
+
+
+# --- what is asked for changes
+
+
+async def test_a_pace_that_is_withdrawn_lets_what_waits_go(desk: Desk) -> None:
+    """And its host is forgotten; its last end is not."""
+    desk.sites.wanted.add("a")
+    desk.end(desk.send("a"))
+    waits = desk.arrive(desk.request("a"))
+    await settle()
+    desk.keep("a", None)
+    await settle()
+    assert waits.called
+    desk.sites.wanted.clear()
+    desk.time.advance(1.0)
+    desk.end(next(iter(desk.active)))
+    assert "a" not in desk.turns.hosts
+    desk.keep("a", 5.0)
+    assert desk.turns.hosts["a"].ended == desk.time.now
+
+
+def test_a_shorter_interval_holds_at_once(desk: Desk) -> None:
+    """A longer one does, too: it is counted from the last end."""
+    desk.sites.wanted.add("a")
+    desk.end(desk.send("a"))
+    desk.time.advance(2.0)
+    desk.keep("a", 9.0)
+    assert desk.time.timers == [3.0]
+    desk.time.advance(3.0)
+    assert (desk.sites.dues, desk.time.timers) == ([], [4.0])
+    desk.keep("a", 1.0)
+    assert desk.sites.dues == ["a"]
+    desk.keep("b", None)
+
+
+def test_the_politest_authority_of_a_host_counts(desk: Desk) -> None:
+    """Each port may ask for a pace."""
+    desk.keep("a", 7.0, port=81)
+    request = desk.send("a")
+    assert desk.turns.interval_for(request) == 7.0
+    desk.keep("a", None, port=81)
+    assert desk.turns.interval_for(request) == 5.0
+
+
+@rows(
+    "settings, asked, kept",
+    [
+        ({"REP_MAX_CRAWL_DELAY": 3}, {"interval": 8.0}, 3.0),
+        ({"REP_MAX_CRAWL_DELAY": 3}, {"interval": 8.0, "may_be_cut": False}, 8.0),
+        ({"DOWNLOAD_DELAY": 10}, {"interval": 8.0}, 10.0),
+        ({"DOWNLOAD_DELAY": 2}, {"interval": 8.0}, 8.0),
+        ({"DOWNLOAD_DELAY": 10, "DOWNLOAD_SLOTS": {"b": {"delay": 9}}}, {"interval": 8.0}, 9.0),
+        ({"DOWNLOAD_DELAY": 10, "DOWNLOAD_SLOTS": {"b": {"delay": 0}}}, {"interval": 8.0}, 8.0),
+        ({"DOWNLOAD_DELAY": 10, "DOWNLOAD_SLOTS": {"c": {"delay": 0}}}, {"interval": 8.0}, 10.0),
+    ],
+)
+def test_the_operator_bounds_the_interval(
+    settings: dict[str, Any],
+    asked: dict[str, Any],
+    kept: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From above by REP_MAX_CRAWL_DELAY, from below by the delay of the slot."""
+    desk = Desk(monkeypatch, **settings)
+    desk.keep("b", **asked)
+    assert desk.turns.interval_for(desk.request("b")) == kept
+
+
+def test_a_host_that_begins_to_ask_is_busy_with_what_was_sent_before(desk: Desk) -> None:
+    """And the interval follows the last end, though it was before."""
+    first, other, unsent = desk.send("b"), desk.send("c"), desk.request("b")
+    desk.keep("b", 5.0)
+    assert desk.turns.hosts["b"].busy == {first}
+    assert not desk.turns.is_due("b")
+    desk.end(first)
+    desk.end(other)
+    desk.time.advance(3.0)
+    desk.keep("c", 5.0)
+    assert not desk.turns.is_due("c")
+    assert not desk.reserve(unsent)
+    desk.time.advance(2.0)
+    assert desk.turns.is_due("b")
+    assert desk.turns.is_due("c")
+    assert desk.counts["robotstxt/crawl_delay/hosts"] == 3
+
+
+def test_the_pace_that_was_used_least_recently_is_forgotten(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of a host that is in use, or that a site waits for."""
+    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_HOSTS", 3)
+    desk.keep("b", 5.0)
+    desk.keep("c", 5.0)
+    desk.send("a")
+    desk.sites.wanted.add("b")
+    desk.keep("d", 5.0)
+    assert sorted(desk.turns.hosts) == ["a", "b", "d"]
+    desk.keep("d", 5.0)
+    assert sorted(desk.turns.hosts) == ["a", "b", "d"]
+
+
+def test_the_end_that_is_longest_ago_is_forgotten(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of hosts that ask for no pace."""
+    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_ENDS", 2)
+    for name in "bcbd":
+        desk.end(desk.send(name))
+    assert list(desk.turns._ended) == ["b", "d"]
+
+
+# --- faults
+
+
+async def test_after_a_fault_no_request_goes_to_a_host_that_asks_for_a_pace(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It could not be kept; the sites hand theirs out, so that they are refused."""
+    desk.send("a")
+    waiting = desk.request("a")
+    waits = desk.arrive(waiting)
+    await settle()
+    fault = ValueError("a fault")
+    desk.turns._distrust(fault)
+    with pytest.raises(ValueError, match="a fault"):
+        await waits
+    assert desk.sites.dues == ["a"]
+    assert desk.turns.is_due("a")
+    page = desk.request("a")
+    assert desk.reserve(page)
+    with pytest.raises(ValueError, match="a fault"):
+        desk.arrive(page)
+    with pytest.raises(ValueError, match="a fault"):
+        desk.keep("b", 5.0)
+    assert desk.arrive(desk.request("b")) is None
+    desk.turns._distrust(fault)
+    assert caplog.text.count("The pace of a site") == 1
+
+
+def test_a_fault_at_an_offer_is_such_a_fault(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer would swallow it, and the pace too."""
+    desk.sites.wanted.add("a")
+    desk.end(desk.send("a"))
+    monkeypatch.setattr(desk.sites, "is_wanted", lambda host: 1 / 0)
+    desk.turns.hosts["a"].is_wanted = lambda: bool(1 / 0)
+    desk.time.advance(5.0)
+    assert desk.sites.dues == ["a"]
+    assert desk.reserve(desk.request("a"))
+    with pytest.raises(ZeroDivisionError):
+        desk.arrive(desk.request("a"))
