@@ -162,6 +162,7 @@ class Frontier:
         )
         """Whether what the scheduler has at a stop is there in the next run."""
         self._timer: CallLaterResult | None = None
+        self._timer_at = 0.0
         self._looked_at = 0.0
         self._asked_in_vain = False
         self.progress = Progress(
@@ -368,8 +369,12 @@ class Frontier:
         self._guarded(self.sites.freed, FETCH)
 
     def _wake_at(self, when: Any) -> None:
-        if self._timer is None:
-            self._timer = call_later(max(when - self._clock(), 0.0), self._time_has_come)
+        if self._timer is not None and self._timer_at <= when:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = call_later(max(when - self._clock(), 0.0), self._time_has_come)
 
     def _time_has_come(self) -> None:
         self._timer = None
