@@ -344,7 +344,8 @@ def loaded(name: Any) -> Any:
 
 
 _SPIDER_MIDDLEWARE: Final = "scrapy_rep.spidermiddlewares.RepSpiderMiddleware"
-"""By name, because its module needs this one."""
+_SCHEDULER: Final = "scrapy_rep.scheduler.RepSchedulerMixin"
+"""By name, because their modules need this one."""
 
 # Why a setting has no effect.
 _NO_PARSER: Final = "has no effect: scrapy_rep reads robots.txt files itself"
@@ -354,6 +355,7 @@ _NOT_OBEYED: Final = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
 _NO_PURPOSES: Final = "refuses nothing as long as REP_PURPOSES is empty"
 _NOT_REFUSED: Final = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
 _NO_STORE: Final = "has no effect without a REP_STORE that crawls can share"
+_NO_SCHEDULER: Final = "has no effect without RepScheduler as the SCHEDULER"
 _NO_LOG: Final = "has no effect without REP_DECISION_LOG"
 
 
@@ -366,22 +368,26 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
     spider_middlewares = map(global_object_name, enabled_middlewares(settings, "SPIDER"))
     reads_pages = _SPIDER_MIDDLEWARE in spider_middlewares
     has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
-    for name, is_idle, why in _idle(checked, reads_pages, has_builtin):
+    bases = getattr(loaded(settings["SCHEDULER"]), "__mro__", ())
+    has_scheduler = _SCHEDULER in map(global_object_name, bases)
+    for name, is_idle, why in _idle(checked, reads_pages, has_builtin, has_scheduler):
         # What is not set at all, or only by Scrapy's defaults, is not a mistake of the user's.
         if is_idle and settings.get(name) is not None and settings.getpriority(name):
             yield name, why
 
 
 def _idle(
-    checked: RepSettings, reads_pages: bool, has_builtin: bool
+    checked: RepSettings, reads_pages: bool, has_builtin: bool, has_scheduler: bool
 ) -> Iterable[tuple[str, bool, str]]:
     """Yield a setting, whether it has no effect if it is set, and why."""
     obeys_pages = checked.page_directives == "obey"
     refuses_uses = checked.preferences in ("skip", "drop")
     is_alone = checked.store in (None, "memory:")
     logs = checked.decision_log is not None
+    defers = checked.defer_unreachable > 0
     return (
         ("ROBOTSTXT_PARSER", not has_builtin, _NO_PARSER),
+        ("REP_DEFER_UNREACHABLE", defers and not has_scheduler, _NO_SCHEDULER),
         ("REP_PAGE_DIRECTIVES", obeys_pages and not reads_pages, _NO_PAGES),
         ("REP_NOINDEX", checked.noindex == "drop" and not obeys_pages, _NOT_OBEYED),
         ("REP_LINK_NOFOLLOW", checked.link_nofollow and not obeys_pages, _NOT_OBEYED),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from scrapy.core.scheduler import Scheduler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_rep import RepSpiderMiddleware
+from scrapy_rep.scheduler import with_frontier
 from scrapy_rep.settings import RepSettings, without_effect
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import BUILT_IN, by_hand, obey
@@ -36,6 +38,10 @@ NO_PAGES = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 
 WARNED = [
     (PARSER, "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself"),
+    (
+        {"REP_DEFER_UNREACHABLE": 600},
+        "REP_DEFER_UNREACHABLE has no effect without RepScheduler as the SCHEDULER",
+    ),
     ({"REP_NOINDEX": "drop"}, f"REP_NOINDEX {NOT_OBEYED}"),
     ({"REP_LINK_NOFOLLOW": "1"}, f"REP_LINK_NOFOLLOW {NOT_OBEYED}"),
     (
@@ -68,6 +74,9 @@ NOT_WARNED = [
     {**PARSER, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, Subclass: 200}},
     {"REP_NOINDEX": "drop", "REP_LINK_NOFOLLOW": True, "REP_PAGE_DIRECTIVES": "obey"},
     {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {Reader: 100}},
+    {"REP_DEFER_UNREACHABLE": 600, "SCHEDULER": "scrapy_rep.RepScheduler"},
+    {"REP_DEFER_UNREACHABLE": 600, "SCHEDULER": with_frontier(Scheduler)},
+    {"REP_DEFER_UNREACHABLE": 0},
     {"REP_NOINDEX": "keep", "REP_LINK_NOFOLLOW": False},
     {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["tdm"], "SPIDER_MIDDLEWARES": {}},
     {"REP_PURPOSES": [], "REP_PURPOSE_TOKENS": {}, "REP_PREFERENCES": "off"},

@@ -345,13 +345,13 @@ class Frontier:
         return self._slots.is_full(what)
 
     def seconds_for(self, site: Site) -> float:
-        """Return how long the requests of a paced site take; 0 if it is not paced."""
+        """Return how long the requests of a site take that waits for its turn; 0 for any other."""
         return site.size * self.interval_of(site)
 
     def interval_of(self, site: Site) -> float:
-        """Return the interval between two requests of a site; 0 if there is none."""
-        authority = authority_in(site.key)
-        return 0.0 if authority is None else self._turns.interval_of(authority.host)
+        """Return the interval between two requests of a site that waits for its turn, or 0."""
+        block: Any = site.block
+        return self._turns.interval_of(block.what) if site.state is State.TURN else 0.0
 
     # --- events
 

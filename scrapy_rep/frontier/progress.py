@@ -96,10 +96,14 @@ class Progress:
         return ". ".join(parts)
 
     def _log(self) -> None:
-        self.open()
-        line = self.line()
+        try:
+            line = self.line()
+        except Exception as error:  # noqa: BLE001  # a timer would log it without an end
+            self._stats.own_fault("The line about what waits", error, "it is logged no more")
+            return
         if line:
             logger.info(line)
+        self.open()
 
     def _slowest(self, sites: Sites) -> str:
         site = sites.slowest.find()
@@ -125,4 +129,4 @@ def _duration(seconds: float) -> str:
     for name, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {name}"
-    return f"{seconds:,.0f} s"
+    return f"{max(seconds, 1.0):,.0f} s"

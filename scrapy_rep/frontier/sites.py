@@ -104,7 +104,7 @@ class Gate(Protocol):
         """Return whether a slot has as many requests as it may send."""
 
     def seconds_for(self, site: Site) -> float:
-        """Return how long the requests of a paced site take; 0 if it is not paced."""
+        """Return how long the requests of a site take that waits for its turn; 0 for any other."""
 
 
 class Head(NamedTuple):
@@ -266,6 +266,8 @@ class Sites:
             site.size += more
             if site.state in SHOWN:
                 self._count(site, 0, more)
+                if site.state is State.TURN:
+                    self.slowest.add(site)
             return
         site = self._sites[key] = Site(key)
         site.size = more

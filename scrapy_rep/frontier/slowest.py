@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from itertools import count
 from typing import Final, Generic, Protocol, TypeVar
 
 _GROWN: Final = 1.5
 """A site is listed anew if it takes this many times as long as it was listed with."""
+
+_FEW: Final = 100
+"""Entries that are not worth a look for those of sites that are gone."""
 
 
 class Listed(Protocol):
@@ -25,13 +28,15 @@ class Slowest(Generic[Site]):
     """A heap of sites by the seconds that they take, as they were when they were listed.
 
     Most sites only get less while they wait, so what is listed is too much, and is put right when
-    it comes to the top. ``seconds(site)`` is what a site takes now, 0 if it is gone.
+    it comes to the top. ``seconds(site)`` is what a site takes now, 0 if it does not wait for its
+    turn. Such a site is forgotten until it is added again.
     """
 
     def __init__(self, seconds: Callable[[Site], float]):
         self._seconds = seconds
         self._numbers = count()
         self._heap: list[tuple[float, int, Site]] = []
+        self._most = _FEW
 
     def add(self, site: Site) -> None:
         """List a site, unless it is listed with about as much."""
@@ -39,14 +44,18 @@ class Slowest(Generic[Site]):
         if seconds > _GROWN * site.listed:
             site.listed = seconds
             heappush(self._heap, (-seconds, next(self._numbers), site))
+            if len(self._heap) > self._most:
+                self._heap = [entry for entry in self._heap if self._takes(entry)]
+                heapify(self._heap)
+                self._most = 2 * len(self._heap) + _FEW
 
     def find(self) -> Site | None:
         """Return the site that takes longest; None if none is listed."""
         heap = self._heap
         while heap:
-            listed, _, site = heap[0]
-            seconds = self._seconds(site)
-            if -listed != site.listed or not seconds:  # it was listed anew, or is gone
+            site = heap[0][2]
+            seconds = self._takes(heap[0])
+            if not seconds:
                 heappop(heap)
             elif seconds >= site.listed:
                 return site
@@ -54,3 +63,13 @@ class Slowest(Generic[Site]):
                 site.listed = seconds
                 heapreplace(heap, (-seconds, next(self._numbers), site))
         return None
+
+    def _takes(self, entry: tuple[float, int, Site]) -> float:
+        """Return what the site of an entry takes; 0 if it is to be forgotten, or listed anew."""
+        listed, _, site = entry
+        if -listed != site.listed:
+            return 0.0
+        seconds = self._seconds(site)
+        if not seconds:
+            site.listed = 0.0
+        return seconds

@@ -159,11 +159,13 @@ class Gate:
         It waits for the next attempt, for as long as the site is not unreachable for too long.
         """
         authority, failure = asked.authority, cached.failure
-        if failure is None or not isinstance(judgement.refusal, RobotsUnreachable):
-            if authority in self._deferred and judgement.refusal is None:
+        if failure is None or not cached.unreachable:
+            if authority in self._deferred:
                 self._deferred.discard(authority)
                 self._stats.deferral_ends(authority, "can be fetched again: its requests go on")
             return None
+        if not isinstance(judgement.refusal, RobotsUnreachable):
+            return None  # an override decides
         if cached.until > failure.since + self._defer_unreachable:
             if authority in self._deferred:
                 self._deferred.discard(authority)

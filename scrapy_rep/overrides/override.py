@@ -36,7 +36,7 @@ from typing import Final
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE, Verdict
+from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE, Verdict, is_undefined
 
 ALLOW: Final = "allow"
 FORBID: Final = "forbid"
@@ -129,7 +129,7 @@ class SiteOverrides:
             verdict = robots.verdict(url, tokens)
         for action, allowed in ((UNREACHABLE_IS_ALLOWED, True), (ALLOW, True), (FORBID, False)):
             override = self.first(action, url, now)
-            if override is None or verdict.allowed == allowed:
+            if override is None or (verdict.allowed == allowed and not is_undefined(verdict)):
                 continue
             if action != UNREACHABLE_IS_ALLOWED or verdict.reason == UNREACHABLE:
                 verdict, by = Verdict(allowed=allowed, reason=REASON), override

@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 
 import pytest
+from scrapy.utils.asyncio import CallLaterResult, call_later
 
 DAY = 86_400.0
+
+_MOMENT = 0.02
 
 
 class Ahead:
@@ -32,8 +35,29 @@ class Ahead:
         return tick
 
 
+class Passing(Ahead):
+    """The time for which a crawl sets a timer passes in a moment."""
+
+    def call_later(self, seconds: float, do: Callable[[], None]) -> CallLaterResult:
+        """Call a function when so many seconds have passed."""
+
+        def passed() -> None:
+            self.seconds += seconds
+            do()
+
+        return call_later(min(seconds, _MOMENT), passed)
+
+
 def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     """From here on the package goes by this clock."""
     clock = Ahead()
     monkeypatch.setattr("scrapy_rep.parts.time", clock)
+    return clock
+
+
+def pass_quickly(monkeypatch: pytest.MonkeyPatch) -> Passing:
+    """From here on the package goes by a clock on which what sites wait for comes at once."""
+    clock = Passing()
+    monkeypatch.setattr("scrapy_rep.parts.time", clock)
+    monkeypatch.setattr("scrapy_rep.frontier.frontier.call_later", clock.call_later)
     return clock

@@ -1,0 +1,355 @@
+"""REP_DEFER_UNREACHABLE: requests to a site whose robots.txt is unreachable wait for the next
+attempt, for as long as the setting says (RFC 9309 section 2.3.1.4).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from tests.crawl.clock import DAY, Ahead, Passing, pass_quickly
+from tests.crawl.harness import EACH_MODE, crawl_in_child, visit
+from tests.crawl.middlewares import inner
+from tests.crawl.pacing import pages
+from tests.crawl.plugin import NOTHING, RULES, by_hand, by_hand_with_last_step, obey, override
+from tests.crawl.result import Result
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider
+from tests.replies import Reply
+from tests.rows import first
+from tests.site import Hit, Site
+
+MINUTE = 60.0
+
+EACH_MINUTE = {"REP_UNREACHABLE_TTL": [MINUTE, MINUTE]}
+"""A site that is unreachable is asked once a minute."""
+
+FOR_TEN_MINUTES = {**EACH_MINUTE, "REP_DEFER_UNREACHABLE": 10.5 * MINUTE}
+
+BEGINS = "Requests to {} wait for its robots.txt; next attempt in"
+BACK = "robots.txt of {} can be fetched again: its requests go on"
+GIVEN_UP = "robots.txt of {} is given up: its requests are refused"
+
+
+class Outage:
+    """A robots.txt that is unreachable for the first so many attempts."""
+
+    def __init__(self, attempts: float, then: str = RULES, **headers: str) -> None:
+        self.left = attempts
+        self.then = then
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def __call__(self, hit: Hit) -> Reply:
+        """One attempt."""
+        self.left -= 1
+        return Reply.text(self.then) if self.left < 0 else Reply(503, headers=self.headers)
+
+
+FOR_EVER = float("inf")
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Passing:
+    """The clock of the package, on which the time of a back-off passes at once."""
+    return pass_quickly(monkeypatch)
+
+
+def said(result: Result, authority: str) -> list[str]:
+    """The lines of the log that say when the requests to a site wait, and why no longer."""
+    texts = {each.format(authority): each for each in (BEGINS, BACK, GIVEN_UP)}
+    lines = [line.text for line in result.log if line.level == "INFO"]
+    return [each for line in lines for text, each in texts.items() if line.startswith(text)]
+
+
+HOWS: dict[str, dict[str, Any]] = {
+    "queues": {},
+    "front": {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"},
+    "several attempts": {"REP_RETRY_DELAYS": [0.01, 0.01]},
+}
+
+
+@pytest.mark.parametrize("how", first(1, HOWS))
+async def test_requests_wait_until_an_unreachable_site_is_back(
+    site: Site, passing: Passing, how: str
+) -> None:
+    """It is down for ten minutes; each attempt is one that the back-off makes, and none more."""
+    rounds = 1 + len(HOWS[how].get("REP_RETRY_DELAYS", []))
+    shop = site.authority(Outage(10 * rounds))
+    plans = [*pages(shop, 5), shop.url("/private")]
+    result = await visit(plans, **FOR_TEN_MINUTES, **HOWS[how])
+    assert sorted(result.downloaded) == plans[:5]
+    assert result.forbidden == plans[5:]
+    assert len(shop.robots_hits) == 10 * rounds + 1
+    assert shop.page_hits[0].received > shop.robots_hits[-1].received
+    assert 10 * MINUTE <= passing.seconds < 10.5 * MINUTE
+    assert said(result, str(shop.url())[:-1]) == [BEGINS, BACK]
+    assert "robotstxt/unreachable" not in result.stats
+    assert result.stats["robotstxt/waiting"] == len(plans)
+
+
+async def test_without_the_setting_requests_to_an_unreachable_site_end_at_once(
+    site: Site, passing: Passing
+) -> None:
+    """They wait for nothing."""
+    shop = site.authority(Outage(1))
+    result = await visit(pages(shop, 5), **EACH_MINUTE)
+    assert len(result.unreachable) == 5
+    assert len(shop.robots_hits) == 1
+    assert passing.seconds == 0
+    assert said(result, shop.url()[:-1]) == []
+
+
+async def test_a_site_that_is_down_for_longer_is_given_up(site: Site, passing: Passing) -> None:
+    """It is said once, and no page is asked for."""
+    shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
+    plans = [*pages(shop, 5), *pages(other, 2)]
+    result = await visit(plans, **FOR_TEN_MINUTES)
+    assert result.unreachable == plans[:5]
+    assert sorted(result.downloaded) == plans[5:]
+    assert len(shop.robots_hits) == 11
+    assert shop.page_hits == []
+    assert said(result, shop.url()[:-1]) == [BEGINS, GIVEN_UP]
+    assert result.stats["robotstxt/unreachable"] == 5
+
+
+async def test_the_back_off_grows_while_requests_wait(site: Site, passing: Passing) -> None:
+    """After 1, 2 and 4 minutes; the attempt after 8 more would come too late."""
+    shop = site.authority(Outage(FOR_EVER))
+    settings = {"REP_UNREACHABLE_TTL": [MINUTE, 60 * MINUTE], "REP_DEFER_UNREACHABLE": 10 * MINUTE}
+    result = await visit(pages(shop, 3), **settings)
+    assert len(result.unreachable) == 3
+    assert len(shop.robots_hits) == 4
+    assert 7 * MINUTE <= passing.seconds < 8 * MINUTE
+
+
+async def test_requests_end_at_once_if_the_next_attempt_comes_too_late(
+    site: Site, passing: Passing
+) -> None:
+    """The site asks for an hour with Retry-After: nothing has to be said of a wait."""
+    shop = site.authority(Outage(FOR_EVER, Retry_After="3600"))
+    result = await visit(pages(shop, 3), **FOR_TEN_MINUTES)
+    assert len(result.unreachable) == 3
+    assert len(shop.robots_hits) == 1
+    assert passing.seconds == 0
+    assert said(result, shop.url()[:-1]) == []
+
+
+@pytest.mark.parametrize("back", [True, False], ids=["back", "for ever"])
+async def test_a_good_copy_is_followed_and_nothing_waits(
+    site: Site, clock: Ahead, back: bool
+) -> None:
+    """It is two days old when the site fails."""
+    script = Outage(0)
+    shop = site.authority(script)
+
+    def tick(ended: int) -> None:
+        if ended == 1:
+            clock.seconds = 2 * DAY
+            script.left = 1 if back else FOR_EVER
+
+    plans = [shop.url("/0"), shop.url("/private"), shop.url("/1")]
+    result = await visit(plans, OneByOneSpider, tick=tick, **FOR_TEN_MINUTES)
+    assert result.kinds == ["downloaded", "forbidden", "downloaded"]
+    assert len(shop.robots_hits) == 2
+    assert said(result, shop.url()[:-1]) == []
+
+
+async def test_requests_wait_if_the_good_copy_is_too_old(site: Site, passing: Passing) -> None:
+    """It may be followed for 30 days."""
+    script = Outage(0)
+    shop = site.authority(script)
+
+    def tick(ended: int) -> None:
+        if ended == 1:
+            passing.seconds += 31 * DAY
+            script.left = 3
+
+    result = await visit(pages(shop, 3), OneByOneSpider, tick=tick, **FOR_TEN_MINUTES)
+    assert len(result.downloaded) == 3
+    assert len(shop.robots_hits) == 5
+    assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
+
+
+@pytest.mark.parametrize("rules", [NOTHING, RULES], ids=["all", "some"])
+async def test_a_site_is_back_whatever_its_rules_are(
+    site: Site, passing: Passing, rules: str
+) -> None:
+    """Its first request is one that the rules forbid."""
+    shop = site.authority(Outage(2, rules))
+    plans = [shop.url(f"/private/{n}") for n in range(3)]
+    result = await visit(plans, **FOR_TEN_MINUTES)
+    assert result.forbidden == plans
+    assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
+
+
+async def test_a_site_may_be_down_twice(site: Site, passing: Passing) -> None:
+    """Each time is said, and has its own ten minutes."""
+    script = Outage(3)
+    shop = site.authority(script)
+
+    def tick(ended: int) -> None:
+        if ended == 1:
+            passing.seconds += 40 * DAY
+            script.left = 8
+
+    result = await visit(pages(shop, 2), OneByOneSpider, tick=tick, **FOR_TEN_MINUTES)
+    assert len(result.downloaded) == 2
+    assert len(shop.robots_hits) == 4 + 9
+    assert said(result, shop.url()[:-1]) == [BEGINS, BACK] * 2
+
+
+async def test_an_earlier_attempt_does_not_wait_for_a_later_one(site: Site) -> None:
+    """One site asks for an hour; another one, of whose failure is learnt later, for a second."""
+    late = site.authority(Outage(FOR_EVER, Retry_After="3600"))
+    soon = site.authority(Outage(1))
+    other = site.authority(RULES, Reply(200, "page", delay=0.3))
+    plans = [*pages(late, 3), other.url("/lead")]
+    settings = {"REP_UNREACHABLE_TTL": [1, 1], "REP_DEFER_UNREACHABLE": 7_200}
+    result = await visit(
+        plans,
+        whole=False,
+        timeout=40,
+        onward={"/lead": pages(soon, 3)},
+        CLOSESPIDER_PAGECOUNT=4 + 4,  # the robots.txt files count too
+        **settings,
+    )
+    assert sorted(result.downloaded) == sorted([other.url("/lead"), *pages(soon, 3)])
+
+
+async def test_rules_that_something_else_fetches_wake_the_site(site: Site, clock: Ahead) -> None:
+    """A callback downloads a page of it directly; its own attempt would come a minute later."""
+    shop, other = site.authority(Outage(1)), site.authority(RULES, Reply(200, "p", delay=0.3))
+
+    class Direct(RequestsSpider):
+        async def page(self, response: Response) -> Any:  # type: ignore[override]
+            if response.url == other.url("/lead"):
+                clock.seconds += MINUTE + 1
+                await self.crawler.engine.download_async(Request(shop.url("/direct")))
+            return super().page(response)
+
+    plans = [*pages(shop, 3), other.url("/lead")]
+    result = await visit(plans, Direct, timeout=40, **FOR_TEN_MINUTES)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert len(shop.robots_hits) == 2
+    assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
+
+
+async def test_direct_downloads_do_not_wait_for_an_unreachable_site(
+    site: Site, passing: Passing
+) -> None:
+    """What a middleware downloads for a request that it has in hand ends at once."""
+    shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
+    plans = [other.url(f"/page?{shop.url('/inner')}")]
+    result = await visit(plans, by=inner(obey, 500), **FOR_TEN_MINUTES)
+    assert result.unreachable == plans
+    assert passing.seconds == 0
+
+
+@pytest.mark.parametrize("action", ["allow", "unreachable-is-allowed", "forbid"])
+async def test_an_override_goes_before_it(site: Site, passing: Passing, action: str) -> None:
+    """Nothing waits for what an override decides."""
+    shop = site.authority(Outage(FOR_EVER))
+    overrides = [override(shop.url(), action)]
+    plans = pages(shop, 3)
+    result = await visit(plans, REP_OVERRIDES=overrides, **FOR_TEN_MINUTES)
+    ended = result.forbidden if action == "forbid" else sorted(result.downloaded)
+    assert ended == plans
+    assert len(shop.robots_hits) == 1
+    assert said(result, shop.url()[:-1]) == []
+
+
+async def test_an_override_for_some_paths_leaves_the_others_waiting(
+    site: Site, passing: Passing
+) -> None:
+    """Requests that pass by an override do not say that the site is back."""
+    shop = site.authority(Outage(3))
+    overrides = [override(shop.url(), "allow", paths=["/ours"])]
+    plans = [shop.url(f"/{where}{n}") for n in range(4) for where in ("", "ours/")]
+    result = await visit(plans, REP_OVERRIDES=overrides, **FOR_TEN_MINUTES)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert len(shop.robots_hits) == 4
+    assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
+
+
+@pytest.mark.parametrize("store", first(1, ["memory:", None]))
+async def test_a_stop_keeps_what_waits_for_the_next_run(
+    site: Site, tmp_path: Path, store: str | None
+) -> None:
+    """With JOBDIR no request is lost. Without a store the next run asks anew."""
+    shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
+    settings = {"JOBDIR": str(tmp_path), "REP_STORE": store, "REP_DEFER_UNREACHABLE": 1_000}
+    settings |= {"REP_UNREACHABLE_TTL": [1, 1]}
+    plans = [*pages(shop, 6), other.url("/")]
+    stopped = await visit(plans, whole=False, timeout=40, CLOSESPIDER_TIMEOUT=1.5, **settings)
+    assert stopped.downloaded == plans[6:]
+    assert [ending.kind for ending in stopped.endings] == ["downloaded"]
+    shop.robots = RULES
+    resumed = await visit([], whole=False, **settings)
+    assert sorted(resumed.downloaded) == plans[:6]
+    assert shop.page_hits[0].received > shop.robots_hits[-1].received
+
+
+async def test_what_is_found_meanwhile_waits_too(site: Site, passing: Passing) -> None:
+    """More urgent requests to the site are made first when it is back."""
+    shop, other = site.authority(Outage(8)), site.authority(RULES, Reply(200, "p", delay=0.05))
+    urgent = [{"url": shop.url("/urgent"), "priority": 5}]
+    plans = [*pages(shop, 3), other.url("/lead")]
+    result = await visit(
+        plans,
+        onward={"/lead": urgent},
+        CONCURRENT_REQUESTS_PER_DOMAIN=1,
+        **FOR_TEN_MINUTES,
+    )
+    assert len(result.downloaded) == 5
+    assert shop.page_hits[0].path == "/urgent"
+
+
+@pytest.mark.parametrize("by", first(1, [by_hand, by_hand_with_last_step]))
+async def test_by_hand_without_the_scheduler_requests_end_at_once(
+    site: Site, passing: Passing, by: Any
+) -> None:
+    """There is no queue in which they could wait, and a line says so."""
+    shop = site.authority(Outage(1))
+    result = await visit(pages(shop, 3), by=by, **FOR_TEN_MINUTES)
+    assert len(result.unreachable) == 3
+    assert passing.seconds == 0
+    (line,) = result.lines("REP_DEFER_UNREACHABLE", "WARNING")
+    assert line == "REP_DEFER_UNREACHABLE has no effect without RepScheduler as the SCHEDULER"
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+async def test_the_next_attempt_is_made_in_time(site: Site, mode: str) -> None:
+    """By a real clock: after a second, and two more, in each reactor mode."""
+    shop = site.authority(Outage(2))
+    settings = {"REP_UNREACHABLE_TTL": [1, 5], "REP_DEFER_UNREACHABLE": 60}
+    result = await visit(pages(shop, 3), mode=mode, **settings)
+    assert len(result.downloaded) == 3
+    first, second, third = (hit.received for hit in shop.robots_hits)
+    assert second - first >= 1
+    assert third - second >= 2
+
+
+@pytest.mark.slow
+def test_crawls_that_share_a_store_ask_as_often_as_one(site: Site, tmp_path: Path) -> None:
+    """Both wait for the same attempts, and go on when the site is back."""
+    shop = site.authority(Outage(2))
+    settings = obey(
+        REP_STORE=f"sqlite://{tmp_path}/robots.db",
+        REP_UNREACHABLE_TTL=[1, 1],
+        REP_DEFER_UNREACHABLE=60,
+    )
+    crawl = partial(crawl_in_child, RequestsSpider, settings, plans=pages(shop, 3))
+    with ThreadPoolExecutor() as threads:
+        results = [each.result() for each in [threads.submit(crawl) for _ in range(2)]]
+    for result in results:
+        assert len(result.check().downloaded) == 3
+    times = [hit.received for hit in shop.robots_hits]
+    assert len(times) == 3
+    assert all(later - earlier >= 1 for earlier, later in pairwise(times))
+    assert said(results[0], shop.url()[:-1]) == [BEGINS, BACK]

@@ -1,0 +1,146 @@
+"""What a crawl waits for is said at each LOGSTATS_INTERVAL, and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from twisted.internet.defer import DeferredList
+
+from scrapy_rep import RepDownloaderMiddleware
+from tests.crawl.harness import settings_of, visit, within
+from tests.crawl.logtap import LogTap
+from tests.crawl.pacing import pages
+from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Hang, Reply
+from tests.rows import first
+from tests.site import Site
+
+EVERY_MOMENT = {"LOGSTATS_INTERVAL": 0.2, "CLOSESPIDER_TIMEOUT": 1.5}
+SLOW = "User-agent: *\nCrawl-delay: 60\n"
+WAITS = "^Waiting for their "
+
+
+@pytest.mark.parametrize(
+    "queue", first(1, ["", "scrapy.pqueues.ScrapyPriorityQueue"]), ids=["queues", "front"]
+)
+async def test_what_waits_is_said_again_and_again(site: Site, queue: str) -> None:
+    """One line of INFO, in which the sites that wait and all their requests are counted."""
+    slow, silent, other = site.authority(SLOW), site.authority(Hang()), site.authority(RULES)
+    plans = [*pages(slow, 301), *pages(silent, 4), *pages(other, 3)]
+    settings = {"SCHEDULER_PRIORITY_QUEUE": queue} if queue else {}
+    result = await visit(plans, whole=False, timeout=40, **EVERY_MOMENT, **settings)
+    lines = [line for line in result.log if line.text.startswith("Waiting for their pace")]
+    assert len(lines) > 1
+    assert {(line.logger, line.level) for line in lines} == {("scrapy_rep", "INFO")}
+    assert lines[-1].text == (
+        "Waiting for their pace: 1 site, 300 requests; the slowest is "
+        f"{slow.url()[:-1]}: 300 requests, at least 60 s apart, about 5 h. "
+        "Waiting for their robots.txt: 1 site, 4 requests"
+    )
+    assert result.stats["robotstxt/waiting"] >= 304
+    assert result.stats["robotstxt/waiting/max"] >= 304
+    assert 2 <= result.stats["robotstxt/waiting/sites/max"] <= 3
+
+
+async def test_nothing_is_said_after_the_close(site: Site) -> None:
+    """The last line of a crawl is not one about what it no longer waits for."""
+    slow = site.authority(SLOW)
+    settings = {**EVERY_MOMENT, "LOGSTATS_INTERVAL": 0.05}
+    result = await visit(pages(slow, 3), whole=False, timeout=40, **settings)
+    texts = [line.text for line in result.log]
+    last = max(n for n, text in enumerate(texts) if text.startswith("Waiting"))
+    assert last < texts.index("Spider closed (closespider_timeout)")
+
+
+@pytest.mark.parametrize("settings", [{"LOGSTATS_INTERVAL": 0}, {"REP_CRAWL_DELAY": False}])
+async def test_nothing_is_said_without_the_interval_or_if_nothing_waits(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """The numbers are in the stats all the same."""
+    slow = site.authority(SLOW, Reply(200, "page", delay=0.1))
+    every_moment = {**EVERY_MOMENT, "LOGSTATS_INTERVAL": 0.01, **settings}
+    crawl = await visit(pages(slow, 8), whole=False, timeout=40, **every_moment)
+    assert crawl.lines("Waiting for their pace") == []
+    assert crawl.stats["robotstxt/waiting"] >= 7
+
+
+async def test_a_password_is_not_said(site: Site) -> None:
+    """A site is named without the login of its URLs."""
+    slow, silent = site.authority(SLOW), site.authority(Hang())
+    plans = [shop.url(f"/{n}", user="ann:secret") for n in range(3) for shop in (slow, silent)]
+    result = await visit(plans, whole=False, timeout=40, **EVERY_MOMENT)
+    lines = result.lines(WAITS)
+    assert any(slow.url()[:-1] in line for line in lines)
+    assert not any("secret" in line or "ann" in line for line in lines)
+
+
+async def test_by_hand_without_the_scheduler_there_is_no_line(site: Site) -> None:
+    """Nothing waits in the scheduler: Scrapy's own log says what the downloader has."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.2\n")
+    result = await visit(pages(slow, 4), by=by_hand, LOGSTATS_INTERVAL=0.1)
+    assert result.lines(WAITS) == []
+    assert result.stats["robotstxt/waiting"] >= 3
+
+
+async def test_the_time_in_which_only_paced_sites_were_left_is_counted(site: Site) -> None:
+    """And none for a crawl without a pace."""
+    slow, plain = site.authority("User-agent: *\nCrawl-delay: 0.4\n"), site.authority(RULES)
+    result = await visit([*pages(slow, 3), *pages(plain, 3)])
+    assert 0 < result.stats["robotstxt/waiting/pace_only_time"] < result.stats[TOTAL]
+    result = await visit(pages(plain, 3))
+    assert "robotstxt/waiting/pace_only_time" not in result.stats
+
+
+TOTAL = "elapsed_time_seconds"
+
+
+async def test_the_number_of_requests_that_wait_can_be_asked_for(site: Site) -> None:
+    """`cache_info()` counts those in the queues of sites that wait."""
+    slow, lead = site.authority(SLOW), site.authority(RULES, Reply(200, "page", delay=0.5))
+    found: list[int] = []
+
+    class Asking(RequestsSpider):
+        def found(self, response: Response) -> Any:
+            if response.url == lead.url("/lead"):
+                gate: Any = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+                found.append(gate.cache_info()["waiting"])
+            return ()
+
+    plans = [*pages(slow, 20), lead.url("/lead")]
+    await visit(plans, Asking, whole=False, timeout=40, CLOSESPIDER_TIMEOUT=2)
+    assert found == [19]
+
+
+async def test_crawls_in_one_process_have_a_line_each(site: Site) -> None:
+    """Each says what it waits for itself."""
+    shops = site.authorities(2, SLOW)
+    settings = settings_of(obey(**EVERY_MOMENT))
+    crawlers = [Crawler(RequestsSpider, settings.copy()) for _ in shops]
+    with LogTap() as tap:
+        each = zip(crawlers, shops, strict=True)
+        crawls = [crawler.crawl(plans=pages(shop, 3)) for crawler, shop in each]
+        await within(60, DeferredList(crawls))  # type: ignore[arg-type]
+    lines = [line.text for line in tap.lines if line.text.startswith("Waiting for their pace")]
+    for shop in shops:
+        ours = [line for line in lines if shop.url()[:-1] in line]
+        assert len(ours) > 1
+        assert all("1 site, 2 requests" in line for line in ours)
+
+
+async def test_a_fault_of_the_line_ends_nothing_but_the_line(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said once."""
+
+    def fail(*args: Any) -> str:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("scrapy_rep.frontier.progress._counted", fail)
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    result = await visit(pages(slow, 4), LOGSTATS_INTERVAL=0.05, expected=["out of order"])
+    assert len(result.downloaded) == 4
+    assert len(result.lines("out of order")) == 1
