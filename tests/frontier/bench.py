@@ -176,6 +176,10 @@ class ScriptedGate:
         what: Any = block.what
         return self.loads[what] >= self.most
 
+    def seconds_for(self, site: Any) -> float:
+        """Return how long the requests of a paced site take."""
+        return float(site.size)
+
 
 class WatchedSites(Sites):
     """Sites that keep a list of the states that they have moved between."""

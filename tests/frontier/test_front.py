@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrapy import Request
+from scrapy.settings import Settings
 
 from scrapy_rep.frontier.front import Front
 
@@ -20,7 +21,7 @@ def pushed(front: Front, key: str, *priorities: int) -> list[Request]:
 
 def test_a_site_has_the_order_of_the_base_by_priority() -> None:
     """Its next request has the highest priority."""
-    front = Front()
+    front = Front(Settings())
     requests = pushed(front, "a", 0, 2, 0, 2, -1)
     tops, found = [], []
     while (top := front.top("a")) is not None:
@@ -33,7 +34,7 @@ def test_a_site_has_the_order_of_the_base_by_priority() -> None:
 
 def test_each_site_has_its_own_requests() -> None:
     """What is taken stays among all of them: it is given back at the close."""
-    front = Front()
+    front = Front(Settings())
     (first,), (second,) = pushed(front, "a", 0), pushed(front, "b", 5)
     assert (front.top("a"), front.top("b"), front.top("c")) == (0, 5, None)
     assert front.take("c") is None

@@ -193,7 +193,6 @@ def test_what_the_downloader_no_longer_has_is_lost(time: VirtualTime) -> None:
     assert loads.lost({kept}) == set()
 
 
-@pytest.mark.xfail(strict=True, reason="it counts twice, and ends once")
 def test_a_request_that_is_sent_again_before_its_end_is_known_counts_once(
     left: list[str],
 ) -> None:

@@ -604,7 +604,6 @@ def test_a_head_goes_though_its_queue_gives_nothing_any_more() -> None:
     assert bench.state("a") is State.GONE
 
 
-@pytest.mark.xfail(strict=True, reason="the other queue is not asked")
 def test_the_requests_in_the_other_queue_go_though_one_gives_nothing() -> None:
     """The file of a site cannot be read, and what could not be kept on disk is in memory."""
     bench = bench_with("a")

@@ -87,6 +87,10 @@ class Desk:
         """The frontier asks whether a request may be handed out."""
         return self.turns.reserve(request, self.sites.states[request])
 
+    def interval_for(self, request: Request) -> float:
+        """The interval that is kept at the host of a request."""
+        return self.turns.interval_of(self.sites.states[request].host)
+
     def arrive(self, request: Request) -> Any:
         """A request reaches the last step: None if it may be sent, else what it waits for."""
         waits = self.turns.arrive(request)
@@ -122,7 +126,7 @@ def test_a_host_that_asks_for_no_pace_is_always_due(desk: Desk) -> None:
     assert desk.reserve(second)
     assert [desk.arrive(first), desk.arrive(second)] == [None, None]
     assert desk.sites.ways == [("sent", first.url), ("sent", second.url)]
-    assert desk.turns.interval_for(first) == 0.0
+    assert desk.interval_for(first) == 0.0
     assert desk.turns.occupied == {}
 
 
@@ -141,7 +145,7 @@ def test_one_request_has_the_next_turn(desk: Desk) -> None:
     assert desk.reserve(first)
     assert not desk.turns.is_due("a")
     assert not desk.reserve(second)
-    assert desk.turns.interval_for(first) == 5.0
+    assert desk.interval_for(first) == 5.0
 
 
 def test_a_host_is_busy_until_its_request_ends_and_then_for_its_interval(desk: Desk) -> None:
@@ -429,9 +433,9 @@ def test_the_politest_authority_of_a_host_counts(desk: Desk) -> None:
     """Each port may ask for a pace."""
     desk.keep("a", 7.0, port=81)
     request = desk.send("a")
-    assert desk.turns.interval_for(request) == 7.0
+    assert desk.interval_for(request) == 7.0
     desk.keep("a", None, port=81)
-    assert desk.turns.interval_for(request) == 5.0
+    assert desk.interval_for(request) == 5.0
 
 
 @rows(
@@ -455,7 +459,7 @@ def test_the_operator_bounds_the_interval(
     """From above by REP_MAX_CRAWL_DELAY, from below by the delay of the slot."""
     desk = Desk(monkeypatch, **settings)
     desk.keep("b", **asked)
-    assert desk.turns.interval_for(desk.request("b")) == kept
+    assert desk.interval_for(desk.request("b")) == kept
 
 
 def test_a_host_that_begins_to_ask_is_busy_with_what_was_sent_before(desk: Desk) -> None:
