@@ -184,6 +184,10 @@ class Frontier:
 
     # --- what the scheduler and its queues call
 
+    def has_queues(self) -> bool:
+        """Return whether Scrapy's default priority queue can have a queue for each site."""
+        return self._scrapy.has_queues()
+
     def open(self) -> None:
         """Note that a scheduler, which opens its queues now, asks this object from now on."""
         self.is_open = self._places.lends = True
