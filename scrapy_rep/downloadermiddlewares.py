@@ -216,6 +216,13 @@ class RepDownloaderMiddleware:
                 "in DOWNLOADER_MIDDLEWARES if it is not needed",
                 global_object_name(type(other)),
             )
+        throttles = getattr(self._crawler, "throttler", None) is not None
+        throttles &= self._crawler.settings.getbool("THROTTLER_ROBOTSTXT_OBEY", True)
+        if throttles and self._parts.settings.crawl_delay:  # versions of Scrapy to come
+            logger.info(
+                "Scrapy's throttler keeps Crawl-delay as well as scrapy_rep. Set "
+                "THROTTLER_ROBOTSTXT_OBEY to False if one is enough"
+            )
         if not self.frontier.is_open:
             logger.info(
                 "Requests wait in the downloader, and count towards CONCURRENT_REQUESTS. Set "

@@ -51,7 +51,7 @@ class Parts:
 
     def __init__(self, crawler: Crawler):
         self._crawler = crawler
-        settings = self._settings = RepSettings.from_settings(crawler.settings)
+        settings = self.settings = RepSettings.from_settings(crawler.settings)
         overrides = configured_overrides(settings, time.time())
         stats = self.stats = self._make_stats()
         scrapy = self.scrapy = ScrapyNames(crawler)
@@ -118,7 +118,7 @@ class Parts:
         for name, nearest in unknown_settings(self._crawler.settings):
             meant = f"did you mean {nearest}?" if nearest else "no setting has a similar name"
             logger.warning("There is no setting %s; %s", printable(name), meant)
-        for name, why in without_effect(self._crawler.settings, self._settings):
+        for name, why in without_effect(self._crawler.settings, self.settings):
             logger.warning("%s %s", name, why)
         return stats
 
@@ -127,7 +127,7 @@ class Parts:
 
         The file in a job directory is for one crawl at a time.
         """
-        settings = self._settings
+        settings = self.settings
         if not settings.shared_pace or settings.store is None or not self.store.has_store:
             return None
         turns = self.store.turns
@@ -136,7 +136,7 @@ class Parts:
         return turns
 
     def _make_cache(self) -> RobotsCache:
-        settings = self._settings
+        settings = self.settings
         fetcher = RobotsFetcher(
             self._crawler,
             self.scrapy,
@@ -166,7 +166,7 @@ class Parts:
         """Measure rules that were read for an agent; say once if they ask for a void pace."""
         self.cache.weigh(authority, cached)
         robots, agent = cached.robots, cached.agent
-        if robots is None or agent is None or not self._settings.crawl_delay:
+        if robots is None or agent is None or not self.settings.crawl_delay:
             return
         if (void := robots.pace(agent).void) is not None:
             robots.keep(("void", agent), lambda: self.stats.void_pace(authority, void))
@@ -174,13 +174,13 @@ class Parts:
     def _applied(self, overrides: tuple[Override, ...]) -> AppliedOverrides | None:
         if not overrides:
             return None
-        read = self._settings.pace_policy.read
+        read = self.settings.pace_policy.read
         applied = AppliedOverrides(overrides, self.stats, read, time.time)
         self.stats.is_overridden = applied.__contains__
         return applied
 
     def _make_recorder(self, run: str, overrides: tuple[Override, ...]) -> DecisionRecorder | None:
-        settings = self._settings
+        settings = self.settings
         if settings.decision_log is None:
             return None
         try:

@@ -30,7 +30,10 @@ class RepSchedulerMixin:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Make the base, with a queue for each site in place of Scrapy's default one."""
-        if kwargs.get("pqclass") is DownloaderAwarePriorityQueue:
+        crawler = kwargs.get("crawler")
+        frontier = None if crawler is None else frontier_of(crawler)
+        is_default = kwargs.get("pqclass") is DownloaderAwarePriorityQueue
+        if is_default and frontier is not None and frontier.has_queues():
             kwargs["pqclass"] = FrontierQueue
         super().__init__(*args, **kwargs)
 

@@ -1,6 +1,7 @@
 """The uses of what Scrapy does not document, and the check of them when a crawl starts.
 
-One more is in :mod:`scrapy_rep.scheduler`: the ``pqueues`` of Scrapy's default priority queue.
+Those of Scrapy's default priority queue are used by its subclass in
+:mod:`scrapy_rep.frontier.queues`.
 
 A name that is necessary and missing ends the crawl with one line. One that is optional switches off
 what needs it, with one line. The crawl never changes silently.
@@ -18,6 +19,8 @@ import scrapy
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.squeues import LifoMemoryQueue
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -34,6 +37,16 @@ WAKING: Final = "engine._slot.nextcall.schedule"
 HANDLER: Final = "engine.downloader.handlers._get_handler"
 PROXY_LOGIN: Final = "_auth_proxy"
 LIMIT: Final = "_session.connector._limit"
+QUEUES: Final = "DownloaderAwarePriorityQueue.pqueues"
+NEW_QUEUE: Final = "DownloaderAwarePriorityQueue.pqfactory"
+TOP: Final = "ScrapyPriorityQueue.curprio"
+
+_OF_QUEUE: Final = {
+    QUEUES: DownloaderAwarePriorityQueue,
+    NEW_QUEUE: DownloaderAwarePriorityQueue,
+    TOP: ScrapyPriorityQueue,
+}
+_NO_QUEUES: Final = "sites have no queues of their own, and those that wait may hold up others"
 
 NAMES: Final[dict[str, str | None]] = {
     ACTIVE: None,
@@ -43,11 +56,12 @@ NAMES: Final[dict[str, str | None]] = {
     HANDLER: "a robots.txt that nothing waits for any more is downloaded until REP_TIMEOUT",
     PROXY_LOGIN: "the robots.txt for a retried page is fetched without its proxy's login",
     LIMIT: "fetches of robots.txt share the connections of CONCURRENT_REQUESTS with pages",
+    **dict.fromkeys(_OF_QUEUE, _NO_QUEUES),
 }
 """The names, and what happens without each; None if the crawl ends.
 
-They lead from the crawler on, :data:`LIMIT` from a download handler. :data:`PROXY_LOGIN` is what
-HttpProxyMiddleware leaves in the meta of a request.
+They lead from the crawler on, :data:`LIMIT` from a download handler, those of a queue from its
+class. :data:`PROXY_LOGIN` is what HttpProxyMiddleware leaves in the meta of a request.
 """
 
 UNBOUND: Final = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
@@ -66,6 +80,7 @@ class ScrapyNames:
         self._missing: set[str] = set()
         self._unknown: str | None = None
         self._is_checked = False
+        self._missing_of_queue: set[str] = set()
 
     def check(self) -> None:
         """Look up every name, the first time that this is called for an open spider.
@@ -81,7 +96,20 @@ class ScrapyNames:
         if self._unknown is not None:
             raise UnknownScrapyError(self._unknown)
 
+    def has_queues(self) -> bool:
+        """Return whether Scrapy's default priority queue has what a queue for each site needs.
+
+        It is asked if that is the queue of the crawl, before :meth:`check`.
+        """
+        for name, cls in _OF_QUEUE.items():
+            queue = cls(self._crawler, LifoMemoryQueue, "")
+            if not hasattr(queue, name.rpartition(".")[2]):
+                self._missing_of_queue.add(name)
+        return not self._missing_of_queue
+
     def _has(self, name: str) -> bool:
+        if name in _OF_QUEUE:
+            return name not in self._missing_of_queue
         if name == PROXY_LOGIN:
             request = Request("http://a.example/", meta={"proxy": "http://user:word@p.example:1"})
             HttpProxyMiddleware().process_request(request)

@@ -297,6 +297,8 @@ def test_public_names_are_few_and_there() -> None:
 
 
 INSIDE = "scrapy_rep.scrapy_names"
+OF_A_SUBCLASS = {"scrapy_rep.frontier.queues": {"pqueues", "pqfactory", "curprio"}}
+"""The module that has a subclass of what Scrapy does not document, and what it uses of that."""
 
 ORDINARY = {"engine", "active", "closing", "connector", "handlers", "schedule", "_limit", "_slot"}
 """Words of these names that others use, too, or that Scrapy documents."""
@@ -317,7 +319,7 @@ def test_only_one_module_touches_what_scrapy_does_not_document() -> None:
     for module in MODULES:
         if module != INSIDE:
             for node in ast.walk(tree_of(module)):
-                named = SCRAPYS_OWN & {*words_of(node)}
+                named = SCRAPYS_OWN & {*words_of(node)} - OF_A_SUBCLASS.get(module, set())
                 assert not named, f"{module} line {getattr(node, 'lineno', 0)}: {named}"
 
 

@@ -192,6 +192,10 @@ class Frontier:
 
     # --- what the scheduler and its queues call
 
+    def has_queues(self) -> bool:
+        """Return whether Scrapy's default priority queue can have a queue for each site."""
+        return self._scrapy.has_queues()
+
     def open(self) -> None:
         """Note that a scheduler, which opens its queues now, asks this object from now on."""
         self.is_open = self._places.lends = True
@@ -450,9 +454,14 @@ class Frontier:
 
     @property
     def next_request_delay(self) -> float | None:
-        """The seconds after which a host may be due; None if no request waits for that."""
-        when = self._turns.next_look if self.is_open else None
-        return None if when is None else max(when - monotonic(), 0.0)
+        """The seconds after which a site may be ready; None if no site waits for a time."""
+        if not self.is_open:
+            return None
+        host_at = self._turns.next_look
+        delays = [] if host_at is None else [host_at - monotonic()]
+        if self._timer is not None:
+            delays.append(self._timer_at - self._clock())
+        return max(min(delays), 0.0) if delays else None
 
     @property
     def is_closing(self) -> bool:

@@ -102,7 +102,7 @@ class Progress:
             self._stats.own_fault("The line about what waits", error, "it is logged no more")
             return
         if line:
-            logger.info(line)
+            logger.info("%s", line)
         self.open()
 
     def _slowest(self, sites: Sites) -> str:

@@ -14,9 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy.pqueues import DownloaderAwarePriorityQueue, _path_safe
+from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.frontier import frontier_of
+from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import restored
 from scrapy_rep.frontier.stop import is_last_first
 
@@ -37,8 +38,20 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     the frontier can lose one.
     """
 
-    def __init__(self, crawler: Any, *args: Any, **kwargs: Any):
-        super().__init__(crawler, *args, **kwargs)
+    def __init__(
+        self,
+        crawler: Any,
+        downstream_queue_cls: type[Any],
+        key: str,
+        slot_startprios: Any = None,
+        *,
+        start_queue_cls: type[Any] | None = None,
+    ):
+        super().__init__(
+            crawler, downstream_queue_cls, key, slot_startprios, start_queue_cls=start_queue_cls
+        )
+        self._queue_cls, self._start_cls = downstream_queue_cls, start_queue_cls
+        self._folder = key
         for key in [key for key, queue in self.pqueues.items() if not len(queue)]:
             self.pqueues.pop(key).close()
         sizes = {key: len(queue) for key, queue in self.pqueues.items()}
@@ -63,7 +76,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         frontier = self._frontier
         key = None if frontier is None else frontier.key_of(request)
         if key is None:
-            key = self._downloader_interface.get_slot_key(request)
+            key = slot_of(request)
         self._push(key, request)
         if frontier is not None:
             frontier.pushed(key)
@@ -157,8 +170,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         in_reverse: list[Request] = []
         for request in heads:
             is_start = request.meta.get("is_start_request")
-            own = self._start_queue_cls if is_start else None
-            if is_last_first(own or self.downstream_queue_cls):
+            own = self._start_cls if is_start else None
+            if is_last_first(own or self._queue_cls):
                 in_reverse.append(request)
             else:
                 request.priority += 1
@@ -167,10 +180,11 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         return [*in_order, *reversed(in_reverse)]
 
     def _forget(self, key: str) -> None:
-        self.pqueues.pop(key).close()
-        if self.key:
+        queue = self.pqueues.pop(key)
+        queue.close()
+        if self._folder:  # a crawl may meet a million sites
             with suppress(OSError):
-                Path(self.key, _path_safe(key)).rmdir()
+                Path(queue.key).rmdir()
 
     def _complain(self, error: OSError) -> None:
         if not self._could_not_keep:

@@ -73,6 +73,7 @@ _META: dict[str, Any] = {
     "dont_cache": True,  # HttpCacheMiddleware
     "dont_merge_cookies": True,  # CookiesMiddleware
     "autothrottle_dont_adjust_delay": True,
+    "dont_throttle": True,  # the throttler of versions of Scrapy to come
     "download_fail_on_dataloss": True,  # half a robots.txt does not count
 }
 _LONGEST_DETAIL = 500

@@ -399,3 +399,14 @@ def test_a_crawl_that_is_over_is_freed() -> None:
     """A process may crawl again and again: nothing keeps the crawlers of before."""
     child = run_python("-c", CRAWL_TWICE, timeout=100)
     assert (child.returncode, child.stderr) == (0, "")
+
+
+async def test_a_job_directory_keeps_no_folder_of_a_site_that_is_done(
+    site: Site, tmp_path: Path
+) -> None:
+    """What remains after a crawl of many sites is what Scrapy writes at its end."""
+    shops = site.authorities(5, RULES)
+    plans = [shop.url(path) for path in ("/a", "/private", "/b") for shop in shops]
+    await visit(plans, JOBDIR=str(tmp_path))
+    left = [path.name for path in (tmp_path / "requests.queue").iterdir()]  # noqa: ASYNC240
+    assert left == ["active.json"]
