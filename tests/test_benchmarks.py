@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 import scrapy
 
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 def printed(benchmark: str, *arguments: str) -> list[str]:
     """The lines of a benchmark, which ends well; nothing is on stderr but what a command says."""
-    done = run_python("-m", f"tests.benchmarks.{benchmark}", *arguments, timeout=100)
+    done = run_python("-m", f"tests.benchmarks.{benchmark}", *arguments, timeout=250)
     others = [line for line in done.stderr.splitlines() if "robots filter: " not in line]
     assert (done.returncode, others) == (0, []), done.stderr
     return done.stdout.splitlines()
@@ -43,9 +45,20 @@ def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Wa
         assert all(is_ <= bound for is_, bound in zip(way, most, strict=True)), (way, most)
 
 
-def test_waiting_is_measured() -> None:
-    """Each way to wait has a figure for each number of requests."""
-    assert [line.count(" us") for line in printed("waiting", "10", "20")] == [0, 2, 2]
+def test_a_stall_is_measured() -> None:
+    """Each case has its seconds and ratios; a paced host has a share, and its interval is kept."""
+    _, *rows = printed("stall", "--quick")
+    assert [len(row[34:].split()) for row in rows] == [8, 8, 4, 8]
+    for row in rows:
+        figures = [float(figure) for figure in row[34:].split()]
+        assert max(figures[:4]) < inf
+        assert not figures[4:] or figures[5] >= figures[6]
+
+
+def test_the_frontier_is_measured() -> None:
+    """Three kinds of sites have a figure for each number of them, and the memory is compared."""
+    _, *rows = printed("frontier", "10", "20")
+    assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 0, 0]
 
 
 def test_the_gate_is_measured() -> None:

@@ -1,74 +1,282 @@
-"""How long a hundred pages take beside authorities whose robots.txt never comes.
+"""How much longer the pages of plain hosts take beside hosts that have to wait.
 
-``python -m tests.benchmarks.stall [--rounds 5] [--peer]`` crawls two pages of each of 50
-authorities that answer after a tenth of a second, alone and then behind 16, 64 and 256 requests
-that wait for 1, 4 and 16 authorities whose robots.txt hangs, trickles or stops after half. Each
-crawl is a process of its own, alone and beside take turns, and what is printed is how many times
-longer the pages took, in the median of the rounds. With ``--peer`` each case is crawled once more
-with Scrapy's own middleware.
+``python -m tests.benchmarks.stall [--rounds 3] [--quick] [--csv FILE] [WORD...]`` crawls the pages
+of plain hosts beside other ones, alone, and with robots.txt off, in turn, and each in a process of
+its own. The hosts are in another process, whose notes are the judge. A page takes 50 ms and there
+are 16 at once, so that a crawl is bound by waiting and not by the processor. With words, only the
+cases with these words in their names are crawled; ``--quick`` crawls a few small ones.
+
+What is printed for each case, in the median of the rounds:
+
+- the seconds from the first request to the last page of a plain host: alone, and beside the others;
+- how many times as long that is as alone, and as alone with robots.txt off;
+- the share: of the time from its rules to the end, that in which a paced host answered a page, or
+  in which its interval ran. It is the share of the pages that its pace allows, and that of the host
+  with the least;
+- the least gap between a page of a paced host and the next one, beside its interval;
+- the seconds from the first request until each paced host had sent its robots.txt.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import statistics
-from typing import Any
+import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from itertools import chain, pairwise, product, starmap, zip_longest
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from tests.crawl.harness import crawl_in_child
-from tests.crawl.pacing import taken
-from tests.crawl.plugin import obey
-from tests.crawl.silence import GOOD, SILENT, good_ones, pages
-from tests.site import Authority, Site
+from scrapy import Request, Spider
+from scrapy.exceptions import CloseSpider
 
-LATENCY = 0.1
-GIVEN_UP = 15
-"""Seconds after which a robots.txt is given up; the crawl ends before that if it can."""
-RESPONSES = GOOD + 2 * GOOD
-KINDS: dict[str, dict[str, Any]] = {
-    "ours": obey(REP_TIMEOUT=GIVEN_UP),
-    "built-in": {"ROBOTSTXT_OBEY": True, "DOWNLOAD_TIMEOUT": GIVEN_UP, "RETRY_ENABLED": False},
+from scrapy_rep.access import policy
+from tests.benchmarks.running import ADDON, crawled, in_a_process
+from tests.benchmarks.stall_server import SERVICE, Hosts, Note, served
+
+MOST = 180
+"""Seconds after which a crawl is given up."""
+
+SETTINGS: dict[str, Any] = {
+    "CONCURRENT_REQUESTS": 16,
+    "RETRY_ENABLED": False,
+    "CLOSESPIDER_TIMEOUT": MOST,
+    "LOG_ENABLED": True,
+    "LOG_LEVEL": "ERROR",
 }
+HOWS = ("ours", "alone", "off")
+
+PLAIN = Hosts(1, 20, 150)
+SLOW_PAGES = "2 hosts with pages of 2 s"
 
 
-def seconds(kind: str, good: list[Authority], waits: list[str]) -> float:
-    """From the first request to the good authorities to their last reply."""
-    plans = [*waits, *pages(good)]
-    settings = {**KINDS[kind], "CLOSESPIDER_PAGECOUNT": RESPONSES}
-    crawl_in_child(settings=settings, plans=plans, timeout=300)
-    assert sum(len(shop.hits) for shop in good) == RESPONSES
-    return taken(good)
+class Case(NamedTuple):
+    """Plain hosts, and others beside them."""
+
+    name: str
+    others: Hosts
+    plain: Hosts = PLAIN
+    is_mixed: bool = False
+    lifetime: float = policy.MIN_LIFETIME
+    """The least lifetime of rules. It is made shorter where they are to expire."""
+
+    def requests(self, how: str, ports: list[int]) -> Iterator[Request]:
+        """The requests, in their order: the others first, or a page of each host in turn."""
+        of_hosts = list(self._of(self.plain, ports))
+        if how == "ours" or self.name == SLOW_PAGES:
+            of_hosts = [*self._of(self.others, ports), *of_hosts]
+        if self.is_mixed:
+            for turn in zip_longest(*of_hosts):
+                yield from filter(None, turn)
+        else:
+            yield from chain.from_iterable(of_hosts)
+
+    def _of(self, hosts: Hosts, ports: list[int]) -> Iterator[Iterator[Request]]:
+        """The requests to each of some hosts."""
+        for host in hosts.names:
+            each = product([host], ports[: hosts.ports], range(hosts.pages))
+            yield starmap(partial(self._request, hosts), each)
+
+    def _request(self, hosts: Hosts, host: str, port: int, number: int) -> Request:
+        """One request."""
+        url = f"http://{host}:{port}/{number}"
+        meta: dict[str, Any] = {"is_plain": hosts is self.plain}
+        if hosts.is_behind_service:
+            meta["robotstxt_page"] = url
+            url = f"http://{SERVICE}:{port}/{host}/{number}"
+        if hosts.slot is not None:
+            meta["download_slot"] = hosts.slot
+        return Request(url, meta=meta)
 
 
-def times_longer(kind: str, how: str, authorities: int, waiting: int) -> tuple[float, float]:
-    """Seconds of the good pages alone, and how many times longer they take beside the silent."""
-    with Site() as site:
-        alone = seconds(kind, good_ones(site, LATENCY), [])
-        silent = site.authorities(authorities, SILENT[how])
-        waits = [silent[n % authorities].url(f"/{n}") for n in range(waiting)]
-        return alone, seconds(kind, good_ones(site, LATENCY), waits) / alone
+def paced(count: int, delay: float, pages: int = 100, **more: Any) -> Hosts:
+    """Hosts with a Crawl-delay."""
+    return Hosts(2, count, pages, delay, **more)
+
+
+def both(count: int, delay: float, pages: int = 100) -> list[Case]:
+    """Paced hosts in both orders."""
+    name, others = f"{count:,} x {pages:,} paced, {delay:g} s", paced(count, delay, pages)
+    return [Case(f"{name}, first", others), Case(f"{name}, mixed", others, is_mixed=True)]
+
+
+CASES = (
+    *both(1, 1, 1_500),
+    *both(12, 1),
+    *both(60, 2),
+    *both(300, 10),
+    *both(1_100, 10),
+    Case("120 x 100 silent", Hosts(3, 120, 100, robots_after=None)),
+    Case("1,000 x 100 silent", Hosts(3, 1_000, 100, robots_after=None)),
+    Case("40 x 100, robots.txt after 10 s", Hosts(3, 40, 100, robots_after=10.0)),
+    Case(
+        "2 sites behind one service",
+        paced(1, 1, 1_500, is_behind_service=True),
+        Hosts(1, 1, 1_500, is_behind_service=True),
+    ),
+    Case("3 ports of one paced host", paced(1, 1, 500, ports=3)),
+    Case("a slot with 100 hosts", paced(80, 8, slot="pool"), Hosts(1, 20, 75, slot="pool")),
+    Case("60 x 100 paced, rules expire", paced(60, 4, max_age=3), lifetime=3.0),
+    Case(SLOW_PAGES, Hosts(4, 2, 200, page_after=2.0), Hosts(1, 10, 200)),
+)
+FEW = PLAIN._replace(pages=15)
+QUICK = (
+    Case("1 x 1,500 paced, 0.5 s, first", paced(1, 0.5, 1_500), FEW),
+    Case("12 x 100 paced, 1 s, mixed", paced(12, 1), FEW, is_mixed=True),
+    Case("30 x 10 silent", Hosts(3, 30, 10, robots_after=None), FEW),
+    Case("3 ports of one paced host", paced(1, 0.5, 20, ports=3), FEW),
+)
+
+
+class Figures(NamedTuple):
+    """What one crawl showed."""
+
+    seconds: float
+    """Until the last page of the plain hosts; infinite if some did not come."""
+    share: float = inf
+    gap: float = inf
+    rules: float = 0.0
+    """Seconds until each paced host had sent its robots.txt."""
+
+
+class StallSpider(Spider):
+    """Ends the crawl with the last page of the plain hosts."""
+
+    name = "stall"
+    case: Case
+    how: str
+    ports: list[int]
+    came = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All requests."""
+        self.most = self.case.plain.count * self.case.plain.pages
+        for request in self.case.requests(self.how, self.ports):
+            yield request
+
+    def parse(self, response: Any) -> None:
+        """Count a page of a plain host."""
+        self.came += response.meta["is_plain"]
+        if self.came == self.most:
+            raise CloseSpider
+
+
+def measured(case: Case, how: str) -> Figures:
+    """What a crawl in a process of its own showed."""
+    number = (QUICK + CASES).index(case)
+    with served([case.plain, case.others]) as server:
+        in_a_process("stall", "crawl", str(number), how, json.dumps(server.ports))
+    return figures_of(case, server.notes)
+
+
+def figures_of(case: Case, notes: list[Note]) -> Figures:
+    """The figures out of the notes of the server."""
+    notes = sorted(notes, key=lambda note: note.received)
+    begun = notes[0].received if notes else 0.0
+    plain, delay = set(case.plain.names), case.others.delay
+    ends = [note.sent for note in notes if note.is_page and note.host in plain]
+    if len(ends) < case.plain.count * case.plain.pages:
+        return Figures(inf)
+    end = max(ends)
+    rules: dict[str, float] = {}
+    pages: dict[str, list[Note]] = {host: [] for host in case.others.names}
+    for note in notes:
+        if note.host not in pages or note.received > end:
+            continue
+        if note.is_page:
+            pages[note.host].append(note)
+        else:
+            rules.setdefault(note.host, note.sent)
+    if not delay or not any(pages.values()):
+        return Figures(end - begun)
+    gaps = [
+        later.received - earlier.sent
+        for of_host in pages.values()
+        for earlier, later in pairwise(of_host)
+    ]
+    shares = [share_of(pages[host], rules.get(host, end), end, delay) for host in pages]
+    last = max(rules.get(host, inf) for host in pages)
+    return Figures(end - begun, min(shares), min(gaps, default=inf), last - begun)
+
+
+def share_of(pages: list[Note], rules: float, end: float, delay: float) -> float:
+    """Of the time since a host has sent its rules, the share that was not lost for its pace."""
+    due, lost = rules, 0.0
+    for page in pages:
+        lost += max(page.received - due, 0.0)
+        due = page.sent + delay
+    lost += max(end - due, 0.0)
+    return 1 - lost / (end - rules) if end > rules else 0.0
+
+
+def crawl(case: Case, how: str, ports: list[int]) -> None:
+    """One crawl in this process."""
+    policy.MIN_LIFETIME = case.lifetime
+    settings = {**SETTINGS, **(ADDON if how != "off" else {})}
+    print(crawled(StallSpider, settings, case=case, how=how, ports=ports).came)
+
+
+def median(rows: list[Figures]) -> Figures:
+    """The median of each figure; of the gaps the least one."""
+    columns = [statistics.median(column) for column in zip(*rows, strict=True)]
+    return Figures(*columns)._replace(gap=min(row.gap for row in rows))
+
+
+HEAD = (
+    "beside",
+    "alone, s",
+    "beside, s",
+    "ours",
+    "off",
+    "share, %",
+    "gap, s",
+    "pace, s",
+    "rules, s",
+)
+
+
+def row_of(case: Case, rounds: int) -> tuple[str, ...]:
+    """The cells of a case."""
+    found = [[measured(case, how) for how in HOWS] for _ in range(rounds)]
+    ours, alone, _ = (median(list(rows)) for rows in zip(*found, strict=True))
+    times = [
+        statistics.median(row[0].seconds / row[against].seconds for row in found)
+        for against in (1, 2)
+    ]
+    row = [case.name, f"{alone.seconds:.1f}", f"{ours.seconds:.1f}", *(f"{x:.2f}" for x in times)]
+    if ours.share <= 1:
+        row += [f"{100 * ours.share:.0f}", f"{ours.gap:.3f}", f"{case.others.delay:g}"]
+        row += [f"{ours.rules:.1f}"]
+    return (*row, *[""] * (len(HEAD) - len(row)))
 
 
 def main() -> None:
     """A line for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
-    print(f"{'':40} {'alone':>7} {'ours':>8} {'least':>7} {'most':>7}", end="")
-    print(f" {'built-in':>10}" if options.peer else "")
-    for how in SILENT:
-        for authorities in (1, 4, 16):
-            for waiting in (16, 64, 256):
-                case = (how, authorities, waiting)
-                found = [times_longer("ours", *case) for _ in range(options.rounds)]
-                alone = statistics.median(seconds for seconds, _ in found)
-                ratios = [ratio for _, ratio in found]
-                title = f"{waiting} wait for {authorities}, which {how}"
-                print(f"{title:40} {alone:5.2f} s {statistics.median(ratios):7.2f}x", end="")
-                print(f" {min(ratios):6.2f}x {max(ratios):6.2f}x", end="")
-                peer = f" {times_longer('built-in', *case)[1]:9.1f}x" if options.peer else ""
-                print(peer, flush=True)
+    cases = QUICK if options.quick else CASES
+    rows = [HEAD]
+    print(f"{HEAD[0]:34}" + "".join(f"{word:>10}" for word in HEAD[1:]), flush=True)
+    for case in cases:
+        if all(word in case.name for word in options.words):
+            rows.append(row_of(case, 1 if options.quick else options.rounds))
+            print(f"{rows[-1][0]:34}" + "".join(f"{cell:>10}" for cell in rows[-1][1:]), flush=True)
+    if options.csv:
+        with options.csv.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["crawl"]:
+        number, how, ports = sys.argv[2:]
+        crawl((QUICK + CASES)[int(number)], how, json.loads(ports))
+    else:
+        main()
