@@ -101,15 +101,18 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         queue = self.pqueues.get(key)
         if queue is None:
             return None
-        request = queue.pop()
-        if request is None:
-            self._queued -= len(queue)
-        else:
-            self._heads[request] = key
+        request: Request | None = None
+        for _ in range(len(queue)):
+            request = queue.pop()
             self._queued -= 1
-            restored(_as_pushed(request))
+            if request is not None:  # None stands for one that cannot be read
+                self._heads[request] = key
+                restored(_as_pushed(request))
+                break
         if request is None or not len(queue):
             self._forget(key)
+        if request is None:
+            logger.warning("The last requests to %s could not be read from their queue", key)
         return request
 
     def top(self, key: str) -> int | None:
