@@ -408,5 +408,5 @@ async def test_a_job_directory_keeps_no_folder_of_a_site_that_is_done(
     shops = site.authorities(5, RULES)
     plans = [shop.url(path) for path in ("/a", "/private", "/b") for shop in shops]
     await visit(plans, JOBDIR=str(tmp_path))
-    left = [path.name for path in (tmp_path / "requests.queue").iterdir()]  # noqa: ASYNC240
+    left = [path.name for path in (tmp_path / "requests.queue").iterdir()]
     assert left == ["active.json"]
