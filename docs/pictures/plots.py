@@ -68,10 +68,14 @@ def pages() -> Drawing:
     return bars(rows_of("pages"), {"report": "report", "obey": "obey"})
 
 
-def waiting_cost() -> Drawing:
-    """What it costs to hand out a request while others are withheld."""
-    columns = {"0": "none withheld", "100": "100 withheld", "1,000": "1,000 withheld"}
-    return bars(rows_of("waiting"), columns)
+def frontier_cost() -> Drawing:
+    """What a request costs the scheduler, by the number of sites, on a logarithmic scale."""
+    kinds = rows_of("frontier")
+    name, *counts = kinds[0]
+    columns = {row[name]: row[name] for row in kinds}
+    rows = [{"": f"{n} sites", **{row[name]: row[n] for row in kinds}} for n in counts]
+    whole = [row for row in rows if all(row.values())]
+    return bars(whole, columns, lambda figure: log10(figure) / 6)
 
 
 def filtering() -> Drawing:
@@ -102,8 +106,9 @@ def memory() -> Drawing:
 
 
 def stall() -> Drawing:
-    """How many times as long good pages take beside requests that wait for silent sites."""
-    return bars(rows_of("stall"), {"16": "16 wait", "64": "64 wait", "256": "256 wait"})
+    """How many times as long the pages of plain sites take beside sites that have to wait."""
+    columns = {"ours": "as without the others", "off": "as with robots.txt off"}
+    return bars(rows_of("stall"), columns)
 
 
 def restart() -> Drawing:
@@ -124,7 +129,7 @@ PLOTS = (
     records,
     memory,
     stall,
-    waiting_cost,
+    frontier_cost,
     pages,
     filtering,
     stores,

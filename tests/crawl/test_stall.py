@@ -71,9 +71,9 @@ async def test_many_paced_hosts_delay_no_other(site: Site, mode: str) -> None:
 
 @pytest.mark.slow
 async def test_three_hundred_paced_hosts_delay_no_other(site: Site) -> None:
-    """With a hundred requests each."""
+    """With forty requests each."""
     paced = site.authorities(300, PACED)
-    await come(site, paced, 100)
+    await come(site, paced, 40, timeout=280)
     assert all(len(shop.page_hits) <= 1 for shop in paced)
 
 
