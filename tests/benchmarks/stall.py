@@ -67,7 +67,7 @@ class Case(NamedTuple):
     def requests(self, how: str, ports: list[int]) -> Iterator[Request]:
         """The requests, in their order: the others first, or a page of each host in turn."""
         of_hosts = list(self._of(self.plain, ports))
-        if how == "ours" or self.name == SLOW_PAGES:
+        if how == "ours" or (how == "off" and self.name == SLOW_PAGES):
             of_hosts = [*self._of(self.others, ports), *of_hosts]
         if self.is_mixed:
             for turn in zip_longest(*of_hosts):
