@@ -121,7 +121,12 @@ def grouped(pages: Iterable[Page], key: Callable[[Page], str]) -> Mapping[str, l
     return found
 
 
+LATE = 0.3
+"""Seconds by which the server may note the end of a page late, on a busy machine."""
+
+
 def at_once(pages: Iterable[Page]) -> int:
-    """The most pages that were served at the same time."""
-    steps = [step for page in pages for step in ((page.hit.received, 1), (page.sent, -1))]
+    """The most pages that were served at the same time, as far as the server can tell."""
+    spans = [(page.hit.received, max(page.sent - LATE, page.hit.received)) for page in pages]
+    steps = [step for begun, ended in spans for step in ((begun, 1), (ended, -1))]
     return max(accumulate(step for _, step in sorted(steps)), default=0)
