@@ -56,9 +56,9 @@ def test_a_stall_is_measured() -> None:
 
 
 def test_the_frontier_is_measured() -> None:
-    """Three kinds of sites have a figure for each number of them, and the memory is compared."""
+    """Three queues have a cost and a len() for each number of sites, and two a memory."""
     _, *rows = printed("frontier", "10", "20")
-    assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 0, 0]
+    assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 2, 2, 0, 0]
 
 
 def test_the_gate_is_measured() -> None:
