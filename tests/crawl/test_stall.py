@@ -11,7 +11,7 @@ import pytest
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from tests.crawl.harness import MODES, visit
+from tests.crawl.harness import visit
 from tests.crawl.pacing import pages
 from tests.crawl.plugin import RULES
 from tests.crawl.spiders import RequestsSpider
@@ -53,7 +53,6 @@ async def come(site: Site, others: list[Authority], each: int, **named: Any) -> 
     assert [len(shop.page_hits) for shop in plain] == [4] * 10
 
 
-@pytest.mark.parametrize("mode", MODES)
 async def test_a_paced_host_with_many_requests_delays_no_other(site: Site, mode: str) -> None:
     """1,500 requests of one host are ahead of all others."""
     paced = site.authority(PACED)
@@ -61,7 +60,6 @@ async def test_a_paced_host_with_many_requests_delays_no_other(site: Site, mode:
     assert len(paced.page_hits) == 1
 
 
-@pytest.mark.parametrize("mode", MODES)
 async def test_many_paced_hosts_delay_no_other(site: Site, mode: str) -> None:
     """Forty of them with thirty requests each are ahead of all others."""
     paced = site.authorities(40, PACED)
@@ -77,7 +75,6 @@ async def test_three_hundred_paced_hosts_delay_no_other(site: Site) -> None:
     assert all(len(shop.page_hits) <= 1 for shop in paced)
 
 
-@pytest.mark.parametrize("mode", MODES)
 async def test_many_silent_hosts_delay_no_other(site: Site, mode: str) -> None:
     """Sixty of them with twenty requests each are ahead of all others."""
     silent = site.authorities(60, Hang())

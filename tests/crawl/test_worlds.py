@@ -11,12 +11,11 @@ import pytest
 from tests.crawl.harness import MODES, crawl_under
 from tests.crawl.world_judge import judge
 from tests.crawl.worlds import World, WorldSpider
+from tests.rows import first
 from tests.site import Site
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 300))]
-)
+@pytest.mark.parametrize("seed", first(3, range(300)))
 async def test_worlds(
     site: Site, tmp_path: Path, constants: Callable[..., None], seed: int
 ) -> None:

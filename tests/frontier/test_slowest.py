@@ -34,7 +34,7 @@ STEPS = st.lists(
 """A site that waits is listed if it takes longer than before; any may take less, or be gone."""
 
 
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(STEPS)
 def test_what_is_found_takes_almost_as_long_as_any(steps: list[tuple[str, int, float]]) -> None:
     """Two thirds of the longest at least; None only if no site takes any time."""
