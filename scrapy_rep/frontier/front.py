@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.core.scheduler import Scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
@@ -31,6 +31,14 @@ There each request may be a round trip, and a worker that is killed loses what i
 def is_scrapys_scheduler(settings: BaseSettings) -> bool:
     """Return whether the scheduler of a crawl is Scrapy's, or inherits from it."""
     return Scheduler in getattr(load_object(settings["SCHEDULER"]), "__mro__", ())
+
+
+def _name_of(configured: Any) -> str:
+    """Return the import path of a component of a project, which the add-on may have wrapped."""
+    found = load_object(configured)
+    bases = getattr(found, "__mro__", ())
+    own = (base for base in bases if not base.__module__.startswith("scrapy_rep."))
+    return global_object_name(next(own, found))
 
 
 class Front:
@@ -80,11 +88,11 @@ class Front:
                 setting = "SCHEDULER_PRIORITY_QUEUE"
                 usual = global_object_name(DownloaderAwarePriorityQueue)
             logger.warning(
-                "%d requests wait for their sites, and %s = %r has one queue for all sites, so "
+                '%d requests wait for their sites, and %s = "%s" has one queue for all sites, so '
                 'those behind them wait as well. %s = "%s" has one for each',
                 len(self.requests),
                 setting,
-                self._settings[setting],
+                _name_of(self._settings[setting]),
                 setting,
                 usual,
             )

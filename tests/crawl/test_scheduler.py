@@ -29,6 +29,7 @@ from tests.rows import first
 from tests.site import Site
 
 LATE = Reply(200, RULES, delay=0.3)
+QUEUES = "ScrapyPriorityQueue", "DownloaderAwarePriorityQueue"
 PACED = "User-agent: *\nCrawl-delay: {}\nDisallow: /private\n"
 
 
@@ -108,6 +109,26 @@ async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
     assert len(result.lines("RepLastStep is not in", "WARNING")) == 1
     assert len(result.lines("Set SCHEDULER to", "INFO")) == 1
     assert at_once(shop) <= 4
+
+
+@pytest.mark.parametrize(
+    ("setting", "own", "usual"),
+    [
+        ("SCHEDULER", f"{__name__}.PlainScheduler", "scrapy_rep.RepScheduler"),
+        ("SCHEDULER_PRIORITY_QUEUE", *(f"scrapy.pqueues.{name}" for name in QUEUES)),
+    ],
+)
+async def test_a_crawl_that_stalls_names_what_it_stalls_for(
+    site: Site, constants: Callable[..., None], setting: str, own: str, usual: str
+) -> None:
+    """The line names the project's own class, which the add-on may have wrapped."""
+    constants("frontier.front", _MOST=4)
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(9)]
+    result = await visit(plans, CONCURRENT_REQUESTS=1, **{setting: own})
+    (line,) = result.lines("requests wait for their sites", "WARNING")
+    assert f'{setting} = "{own}" has one queue for all sites' in line
+    assert f'{setting} = "{usual}" has one for each' in line
 
 
 def test_what_withholds_is_not_wrapped_again() -> None:
