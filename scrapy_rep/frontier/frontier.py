@@ -361,7 +361,7 @@ class Frontier:
 
     def arrived(self, authority: Authority) -> None:
         """Note that the rules of an authority have come, or that their fetch has failed."""
-        self._demand.ended(authority)
+        self._guarded(self._demand.ended, authority)
         self._guarded(self.sites.arrived, Block(State.RULES, authority), str(authority))
 
     def due(self, host: str) -> None:

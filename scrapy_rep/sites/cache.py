@@ -73,6 +73,13 @@ class SingleFlight:
         finally:
             self.waiters.pop(waiter, None)
 
+    def fail(self) -> None:
+        """Give every waiter an error: a fault has kept even a failure from being its result."""
+        waiters, self.waiters = self.waiters, {}
+        for waiter in waiters:
+            if not waiter.called:
+                waiter.errback(RuntimeError("the fetch of robots.txt was lost"))
+
     def resolve(self, result: CachedRules) -> None:
         """Give every waiter the result."""
         self.result = result
@@ -247,7 +254,9 @@ class RobotsCache:
             # Only now, as nothing would end a flight that has no task.
             self._flights[authority] = flight
             flight.task = deferred_from_coro(running)
-            flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
+            # A cancelled flight has its result already. What waits in the scheduler is told twice,
+            # as nothing else would wake it if the first time failed.
+            flight.task.addBoth(lambda _: self._ended(authority))
         return flight
 
     async def _run(
@@ -271,6 +280,8 @@ class RobotsCache:
             finally:
                 if flight.result is None and cached is not None:  # else it was interrupted
                     flight.resolve(cached)
+                elif flight.result is None:
+                    flight.fail()
                 self._ended(authority)
 
     async def _refresh(

@@ -304,19 +304,6 @@ def test_a_request_is_under_way_while_redis_loses_its_memory(
     check_turns(workers, shop, 5, 0.5)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-def test_without_the_last_step_a_slow_page_keeps_its_turn(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
-) -> None:
-    """The turn is taken earlier; still no other worker makes a request before the page ends."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 0.2\n", Reply(200, delay=1.5))
-    own: dict[str, Any] = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1}
-    own["DOWNLOADER_MIDDLEWARES"] = {"scrapy_rep.RepLastStep": None}
-    workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(6)], **own)
-    check_turns(workers, shop, 6, 0.2)
-
-
 class PacedEstate:
     """Five hosts that ask for a pace, and a hundred that do not."""
 

@@ -11,27 +11,45 @@ import pytest
 from tests.crawl.harness import MODES, crawl_under
 from tests.crawl.world_judge import judge
 from tests.crawl.worlds import World, WorldSpider
-from tests.rows import first
 from tests.site import Site
+from tests.stores.servers import RedisServer
+
+DEFAULT = 6
+"""How many worlds the default run has."""
 
 
-@pytest.mark.parametrize("seed", first(3, range(300)))
-async def test_worlds(
+@pytest.mark.parametrize(
+    "seed",
+    [n if n < DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in range(300)],
+)
+async def test_promises_hold_in_a_random_world(
     site: Site, tmp_path: Path, constants: Callable[..., None], seed: int
 ) -> None:
     """No page without its rules, none that they forbid, none lost or made twice, paces, limits."""
     chance = Random(seed)
     if chance.random() < 0.3:
         constants("access.policy", MIN_LIFETIME=chance.uniform(0.01, 0.8))
-    mode = "asyncio" if seed < 6 else chance.choice(["asyncio"] * 3 + list(MODES))
-    world = World(site, tmp_path, chance, mode)
+    mode = "asyncio" if seed < DEFAULT else chance.choice(["asyncio"] * 3 + list(MODES))
+    await crawled(World(site, tmp_path, chance), mode)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
+@pytest.mark.parametrize("seed", range(20))
+async def test_promises_hold_over_scrapy_redis(
+    site: Site, tmp_path: Path, server: RedisServer, seed: int
+) -> None:
+    """The scheduler of scrapy-redis, with each of its queues; it keeps them through a stop."""
+    await crawled(World(site, tmp_path, Random(seed), server.uri))
+
+
+async def crawled(world: World, mode: str = "asyncio") -> None:
+    """Crawl, perhaps with stops in between, and judge what was done."""
     results = []
-    for _ in range(world.stops):
-        after = chance.uniform(0.0, 0.6)
-        how = {**world.run(), "close_after": after, "timeout": 40}
-        results.append(await crawl_under(mode, WorldSpider, world.project(), **how))
-    how = {**world.run(), "timeout": 40}
-    results.append(await crawl_under(mode, WorldSpider, world.project(), **how))
-    for result in results:
-        result.check_log(["Gave up retrying"])
+    for run in range(world.stops + 1):
+        how = {**world.run(), "timeout": 100}
+        if run < world.stops:
+            how["close_after"] = world.chance.uniform(0.0, 0.6)
+        result = await crawl_under(mode, WorldSpider, world.project(), **how)
+        results.append(result.check_log(["Gave up retrying"]))
     judge(world, results)

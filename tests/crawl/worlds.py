@@ -45,7 +45,6 @@ class WorldSpider(ClosingSpider):
     """Makes requests, downloads others within its callbacks, and pauses the engine."""
 
     pause_after: float | None = None
-    custom_settings: Any = None
 
     async def start(self) -> AsyncIterator[Any]:
         """All requests; perhaps the engine pauses meanwhile."""
@@ -154,7 +153,6 @@ class World:
     site: Site
     folder: Path
     chance: Random
-    mode: str = "asyncio"
     redis: str = ""
     shops: list[Shop] = field(default_factory=list)
     plans: list[dict[str, Any]] = field(default_factory=list)
@@ -275,6 +273,7 @@ class World:
         pace = chance.choice(PACES)
         paced = f"{RULES}Crawl-delay: {pace}\n"
         late = chance.uniform(0.05, 0.3)
+        known = BACK_ENDS if self.stops else RULED_ENDS  # a later run has no good copy
         kinds: list[tuple[Any, dict[bool, set[str]], float]] = [
             (RULES, RULED_ENDS, 0),
             (Reply(200, RULES, {"Cache-Control": "max-age=0"}), RULED_ENDS, 0),
@@ -291,8 +290,8 @@ class World:
             (Reply(401), FREE_ENDS, 0),
             (redirect("/rules"), RULED_ENDS, 0),
             ("User-agent: *\nDisallow: /\n", SHUT_ENDS, 0),
-            ([Reply(200, RULES, {"Cache-Control": "max-age=0"}), RULES, Reply(503)], RULED_ENDS, 0),
-            ([Reply(200, paced, {"Cache-Control": "max-age=0"}), Hang()], RULED_ENDS, pace),
+            ([Reply(200, RULES, {"Cache-Control": "max-age=0"}), RULES, Reply(503)], known, 0),
+            ([Reply(200, paced, {"Cache-Control": "max-age=0"}), Hang()], known, pace),
         ]
         robots, ends, pace = chance.choice(kinds)
         if chance.random() < 0.07:
@@ -370,9 +369,10 @@ class World:
             if shop is None or path == "/render":
                 return
             child, ends = self._plan(shop)
-            is_marked = "marked" in path and not plan["meta"].keys() & {"early", "late"}
-            if is_marked and not child["meta"].get("dont_obey_robotstxt"):
-                ends = {"forbidden"}
+            if "marked" in path and not child["meta"].get("dont_obey_robotstxt"):
+                # A middleware may have answered in place of the site.
+                is_its_own = not plan["meta"].keys() & {"early", "late"}
+                ends = {"forbidden"} if is_its_own else {"forbidden", *ends}
             self.onward.setdefault(path, []).append(child)
             self.ends[child["url"]] = ends
             self.parents[child["url"]] = plan["url"]
