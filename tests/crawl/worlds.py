@@ -370,8 +370,8 @@ class World:
                 return
             child, ends = self._plan(shop)
             if "marked" in path and not child["meta"].get("dont_obey_robotstxt"):
-                # A middleware may have answered in place of the site.
-                is_its_own = not plan["meta"].keys() & {"early", "late"}
+                # A middleware may have answered in place of the site, or the page be another one.
+                is_its_own = not plan["meta"].keys() & {"early", "late"} and path not in self.moves
                 ends = {"forbidden"} if is_its_own else {"forbidden", *ends}
             self.onward.setdefault(path, []).append(child)
             self.ends[child["url"]] = ends
