@@ -55,6 +55,8 @@ class RequestState:
     """Its rules were fetched on its behalf, and that is counted."""
     gave_way: bool = False
     """It gave its turn back once, because it had to wait for rules by then."""
+    miss: Any = None
+    """What the look-up of its rules found, until they are fetched: nothing is read twice."""
     judged: Any = None
     """What the gate keeps of its last judgement."""
 

@@ -130,6 +130,7 @@ class Gate:
         if isinstance(cached, Miss):
             if state.is_looked_up or authority.has_its_rules_at(state.url):
                 return room
+            state.miss = cached
             return Block(State.RULES, authority)
         try:
             asked = Asked(request, state.url, authority, self._identity.of(request))
@@ -178,12 +179,10 @@ class Gate:
 
     def begin(self, request: Request, state: RequestState) -> None:
         """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
-        authority = state.authority
-        found = None if authority is None else self._at_hand(authority, request)
-        if authority is None or not isinstance(found, Miss):
-            return
-        state.is_looked_up = True
-        self._cache.begin(authority, request, found)
+        authority, miss = state.authority, state.miss
+        if authority is not None:
+            state.is_looked_up, state.miss = True, None
+            self._cache.begin(authority, request, miss)
 
     def _at_hand(self, authority: Authority, request: Request) -> CachedRules | Miss:
         """Return the rules that may be used now, however old; awaits nothing."""

@@ -256,8 +256,12 @@ class RobotsCache:
             flight.task = deferred_from_coro(running)
             # A cancelled flight has its result already. What waits in the scheduler is told twice,
             # as nothing else would wake it if the first time failed.
-            flight.task.addBoth(lambda _: self._ended(authority))
+            flight.task.addBoth(lambda _: self._end_again(authority))
         return flight
+
+    def _end_again(self, authority: Authority) -> None:
+        if authority not in self._flights:  # the next one may have begun
+            self._ended(authority)
 
     async def _run(
         self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight
