@@ -76,7 +76,7 @@ class ScrapyNames:
     """What this package asks and changes of the engine and the downloader of one crawl."""
 
     def __init__(self, crawler: Crawler):
-        self._crawler = crawler
+        self._crawler: Any = crawler
         self._missing: set[str] = set()
         self._unknown: str | None = None
         self._is_checked = False
@@ -127,7 +127,7 @@ class ScrapyNames:
     def _lack(self, name: str, without: str | None) -> None:
         said = f"scrapy_rep does not know this Scrapy {scrapy.__version__}: there is no {name}"
         if without is not None:
-            if isinstance(getattr(self._engine, "downloader", None), Downloader):
+            if isinstance(getattr(self._crawler.engine, "downloader", None), Downloader):
                 logger.warning("%s; %s", said, without)  # otherwise it is the user's choice
         elif self._unknown is None:
             self._unknown = said
@@ -135,7 +135,7 @@ class ScrapyNames:
     @property
     def active(self) -> AbstractSet[Request]:
         """The requests that the downloader has, from the first middleware to the last."""
-        active: AbstractSet[Request] = self._engine.downloader.active
+        active: AbstractSet[Request] = self._crawler.engine.downloader.active
         return active
 
     @property
@@ -151,12 +151,14 @@ class ScrapyNames:
     @property
     def _most_active(self) -> int:
         """How many requests the downloader may have; 0 if there is no limit, or none is known."""
-        most: int = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
+        most: int = (
+            self._crawler.engine.downloader.total_concurrency if TOTAL not in self._missing else 0
+        )
         return most
 
     def lend(self, places: int) -> None:
         """Change how many requests the downloader may have; do nothing if there is no limit."""
-        downloader = self._engine.downloader
+        downloader = self._crawler.engine.downloader
         if TOTAL not in self._missing and downloader.total_concurrency > 0:
             downloader.total_concurrency += places
 
@@ -169,7 +171,7 @@ class ScrapyNames:
         """
         if HANDLER in self._missing:
             return
-        handler = self._engine.downloader.handlers._get_handler(scheme)  # noqa: SLF001
+        handler = self._crawler.engine.downloader.handlers._get_handler(scheme)  # noqa: SLF001
         if handler is None or isinstance(handler.download_request, _Downloads):
             return
         if iscoroutinefunction(handler.download_request):
@@ -184,23 +186,20 @@ class ScrapyNames:
     @property
     def is_closing(self) -> bool:
         """Whether the spider is being closed, or is not open: nothing new should begin."""
-        slot = self._engine._slot  # noqa: SLF001
+        slot = self._crawler.engine._slot  # noqa: SLF001
         return slot is None or slot.closing is not None
 
     @property
     def is_over(self) -> bool:
         """Whether the downloader is closed, or about to be; a download begun now never ends."""
-        slot = self._engine._slot  # noqa: SLF001
+        slot = self._crawler.engine._slot  # noqa: SLF001
         return slot is None or (slot.closing is not None and slot.closing.called)
 
     def wake(self) -> None:
         """Make the engine ask the scheduler now. Otherwise it does so when a request has ended."""
-        if WAKING not in self._missing and not self.is_closing:
-            self._engine._slot.nextcall.schedule()  # noqa: SLF001
-
-    @property
-    def _engine(self) -> Any:
-        return self._crawler.engine
+        slot = self._crawler.engine._slot  # noqa: SLF001
+        if slot is not None and slot.closing is None and WAKING not in self._missing:
+            slot.nextcall.schedule()
 
 
 class _Downloads:

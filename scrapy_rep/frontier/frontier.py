@@ -232,7 +232,8 @@ class Frontier:
         else:
             request = pop() if self._has_chosen() else None
         self._asked_in_vain = request is None
-        if self.sites.waited:
+        sites, progress = self.sites, self.progress
+        if sites.sites_waiting or sites.waited != progress.waited or progress.is_timing:
             self._guarded(self._count)
         return request
 
@@ -249,7 +250,8 @@ class Frontier:
 
     def _has_chosen(self) -> bool:
         """Return whether a request is chosen that goes next, or the frontier chooses no more."""
-        if self.is_open and self.chosen is None:
+        # Without a site there is nothing to choose, and no turn to free but one that is occupied.
+        if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.occupied):
             self.chosen = self._guarded(self._choose)
         return self.chosen is not None or not self.is_open
 
@@ -258,8 +260,7 @@ class Frontier:
         if has_looked:
             self._look()
         head = self.sites.next()
-        is_under_way = self._turns.occupied or not self._slots.are_idle
-        if head is None and is_under_way and not has_looked and self._look():
+        if head is None and not has_looked and self._are_under_way and self._look():
             head = self.sites.next()
         return None if head is None else head.request
 
@@ -292,6 +293,10 @@ class Frontier:
         key = self._gate.key_of(request)
         front.push(key, request)
         self.sites.pushed(key)
+
+    @property
+    def _are_under_way(self) -> bool:
+        return bool(self._turns.occupied) or not self._slots.are_idle
 
     # --- what the sites ask
 

@@ -38,10 +38,13 @@ class Progress:
         self._sites = sites
         self._seconds = seconds
         self._timer: CallLaterResult | None = None
-        self._waited = 0
+        self.waited = 0
+        """How many requests have waited, as far as they are counted."""
+        self.is_timing = False
+        """Whether only sites are left that wait for their turn."""
         self._most_requests = 0
         self._most_sites = 0
-        self._only_paced_since: float | None = None
+        self._timed_from = 0.0
 
     def open(self) -> None:
         """Begin to log."""
@@ -59,9 +62,9 @@ class Progress:
 
         ``is_idle`` says that the downloader has nothing, and that the engine has asked in vain.
         """
-        if sites.waited != self._waited:
-            self._stats.inc(names.WAITING, sites.waited - self._waited)
-            self._waited = sites.waited
+        if sites.waited != self.waited:
+            self._stats.inc(names.WAITING, sites.waited - self.waited)
+            self.waited = sites.waited
         requests = sites.requests_waiting + in_place
         if requests > self._most_requests:
             self._most_requests = requests
@@ -69,14 +72,16 @@ class Progress:
         if sites.sites_waiting > self._most_sites:
             self._most_sites = sites.sites_waiting
             self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
-        self.count_time(is_idle and sites.waiting[State.TURN].sites == len(sites) > 0)
+        only_paced = is_idle and sites.waiting[State.TURN].sites == len(sites.by_key) > 0
+        if only_paced or self.is_timing:
+            self.count_time(only_paced)
 
     def count_time(self, only_paced: bool) -> None:
         """Count the seconds in which only sites were left that wait for their turn."""
-        since, now = self._only_paced_since, monotonic()
-        if since is not None:
-            self._stats.inc(names.WAITING_PACE_ONLY, round(now - since, 3))
-        self._only_paced_since = now if only_paced else None
+        now = monotonic()
+        if self.is_timing:
+            self._stats.inc(names.WAITING_PACE_ONLY, round(now - self._timed_from, 3))
+        self.is_timing, self._timed_from = only_paced, now
 
     def line(self) -> str:
         """Return what waits, in one line; "" if nothing does."""

@@ -204,7 +204,8 @@ class Sites:
         self._wake = wake
         self._by_priority = by_priority
         self._queues: list[SiteQueues] = []
-        self._sites: dict[str, Site] = {}
+        self.by_key: dict[str, Site] = {}
+        """The sites that have requests."""
         self._numbers = count()
         self._parked: dict[Block, dict[Site, None]] = {}
         """The sites that are parked for each block. The first one has waited longest."""
@@ -239,10 +240,6 @@ class Sites:
         for key, size in sizes.items():
             self.pushed(key, size)
 
-    def __len__(self) -> int:
-        """Return how many sites have requests."""
-        return len(self._sites)
-
     @property
     def unasked(self) -> int:
         """How many sites have their rules, and have not been asked since."""
@@ -261,7 +258,7 @@ class Sites:
 
     def pushed(self, key: str, more: int = 1) -> None:
         """Note that a queue has got requests of a site."""
-        site = self._sites.get(key)
+        site = self.by_key.get(key)
         if site is not None:
             site.size += more
             if site.state in SHOWN:
@@ -269,7 +266,7 @@ class Sites:
                 if site.state is State.TURN:
                     self.slowest.add(site)
             return
-        site = self._sites[key] = Site(key)
+        site = self.by_key[key] = Site(key)
         site.size = more
         if self._gate.rules_of(key) is None:
             self._make_ready(site, Event.PUSHED, self._ring)
@@ -299,7 +296,7 @@ class Sites:
     def arrived(self, block: Block, key: str) -> None:
         """Wake all sites that wait for rules: those with heads, and the one with this key."""
         sites = list(self._parked.get(block, ()))
-        own = self._sites.get(key)
+        own = self.by_key.get(key)
         if own is not None and own.state in (State.FETCH, State.UNTIL):
             sites.append(own)
         for site in sites:
@@ -446,7 +443,7 @@ class Sites:
             self._make_ready(site, Event.ASKED, self._ring)
         else:
             self._move(site, Event.ASKED, State.GONE)
-            del self._sites[site.key]
+            del self.by_key[site.key]
 
     def _head(self, site: Site) -> Head | None:
         """Return the most urgent request of a site, which stays in memory until it is out."""

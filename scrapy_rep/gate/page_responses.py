@@ -71,8 +71,17 @@ def page_directives(
     return read(page_source(response), tokens, named(profile or RFC9309))
 
 
+def directives_in_a_crawl(
+    response: Response, agent: tuple[str, ...], profile: Profile
+) -> PageDirectives:
+    """Return what a page asks of the crawler, and keep it for callbacks."""
+    said = read(page_source(response), tokens_of(agent, RFC9309), profile)
+    keep(response, said)
+    return said
+
+
 def keep(response: Response, said: PageDirectives) -> None:
-    """Keep what the crawler reads of a response, for the callback that asks for it."""
+    """Keep what a page asks of the crawler, for the callback that asks for it."""
     _directives[response] = said
 
 

@@ -53,12 +53,15 @@ def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
 
 @waits
 async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
-    """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
+    """With one queue for all sites, what waited goes by priority, whatever the site.
+
+    The rules of twenty sites come at the same moment.
+    """
     shops = site.authorities(20, Reply(200, RULES, delay=0.5), Reply(200, "page", delay=0.02))
     chance = random.Random(7)
     urgencies = [(shop, n, chance.randint(0, 9)) for n in range(5) for shop in shops]
     plans = [{"url": shop.url(f"/{p}/{n}"), "priority": p} for shop, n, p in urgencies]
-    await visit(plans, CONCURRENT_REQUESTS=4)
+    await visit(plans, CONCURRENT_REQUESTS=4, **BY_PRIORITY)
     hits = sorted((hit.received, hit.path) for shop in shops for hit in shop.page_hits)
     order = [int(path.split("/")[1]) for _, path in hits][8:]
     assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10

@@ -334,7 +334,7 @@ class Bench:
 
     def state(self, key: str) -> State:
         """The state of a site."""
-        site = self.sites._sites.get(key)
+        site = self.sites.by_key.get(key)
         return State.GONE if site is None else site.state
 
     def queued(self, key: str) -> list[Page]:
@@ -348,7 +348,7 @@ class Bench:
 
     def check_asked(self, page: Page) -> None:
         """The request is the most urgent one of its site; of equal ones, the oldest head."""
-        heads = self.sites._sites[page.key].heads
+        heads = self.sites.by_key[page.key].heads
         assert heads[0].request is page
         others = [*(head.request for head in heads), *self.queued(page.key)]
         assert page.priority == max(other.priority for other in others)
@@ -368,11 +368,11 @@ class Bench:
     def _check_requests(self) -> None:
         """Each request is in one place."""
         queued = [page for queue in self.queues for of in queue.pages.values() for page in of]
-        heads = [head.request for site in self.sites._sites.values() for head in site.heads]
+        heads = [head.request for site in self.sites.by_key.values() for head in site.heads]
         places = Counter([*queued, *heads, *self.under_way, *self.ended])
         assert set(places) | self.lost_pages == set(self.pages)
         assert max(places.values(), default=1) == 1
-        for key in {page.key for page in self.pages} - set(self.sites._sites):
+        for key in {page.key for page in self.pages} - set(self.sites.by_key):
             assert not self.queued(key), f"{key} is gone, and has requests"
             self.lost[key] = 0
 
@@ -384,7 +384,7 @@ class Bench:
         in_line = Counter(site for line in lines for site in _sites_in(line))
         parked = Counter(site for each in sites._parked.values() for site in each)
         assert max([*in_line.values(), *parked.values()], default=1) == 1
-        assert set(in_line) | set(parked) == set(sites._sites.values())
+        assert set(in_line) | set(parked) == set(sites.by_key.values())
         assert all(site.state is State.READY and site.block is None for site in in_line)
         for block, each in sites._parked.items():
             assert each
@@ -393,14 +393,13 @@ class Bench:
             assert woken.woken_by == block
             assert woken.state is State.READY
         assert len(sites._woken_for) == sum(1 for site in in_line if site.woken_by is not None)
-        assert not any(site.may_share for site in sites._sites.values())
-        assert len(sites) == len(sites._sites)
+        assert not any(site.may_share for site in sites.by_key.values())
 
     def _check_counts(self) -> None:
         """The counters are what a recount comes to."""
         sites = self.sites
         of_state: dict[State, list[Site]] = {state: [] for state in State}
-        for key, site in sites._sites.items():
+        for key, site in sites.by_key.items():
             of_state[site.state].append(site)
             assert site.size == len(site.heads) + len(self.queued(key)) + self.lost[key]
             assert 0 <= site.counted <= site.size

@@ -332,7 +332,7 @@ def test_a_job_goes_on_with_the_queues_that_it_has(job_of: JobOf) -> None:
     queue = job.queue({**state, "gone": [0]})
     assert sorted(queue.pqueues) == ["a.example", "service"]
     assert len(queue) == 5
-    sizes = {key: site.size for key, site in frontier.sites._sites.items()}
+    sizes = {key: site.size for key, site in frontier.sites.by_key.items()}
     assert sizes == {"a.example": 1, "service": 4}
     assert sorted(job.drain(queue)) == ["0", "1", "2", "3", "x"]
 
@@ -363,7 +363,7 @@ def test_a_request_that_cannot_be_written_leaves_nothing(job_of: JobOf) -> None:
     unwritable = request("x", callback=lambda response: None)
     with pytest.raises(ValueError, match="cannot"):
         queue.push(unwritable)
-    assert (len(queue), queue.pqueues, len(frontier.sites)) == (0, {}, 0)
+    assert (len(queue), queue.pqueues, len(frontier.sites.by_key)) == (0, {}, 0)
     assert list(job.path.rglob("*")) == []
     queue.push(request("y"))
     with pytest.raises(ValueError, match="cannot"):
@@ -385,7 +385,7 @@ def test_requests_that_the_disk_does_not_take_stay_in_memory(
         with pytest.raises(ValueError, match="it cannot be kept on disk: ") as caught:
             queue.push(request("x", host))
         assert isinstance(caught.value.__cause__, OSError)
-    assert (len(queue), queue.pqueues, len(frontier.sites)) == (0, {}, 0)
+    assert (len(queue), queue.pqueues, len(frontier.sites.by_key)) == (0, {}, 0)
     (line,) = caplog.messages
     assert line.startswith("Requests stay in memory from now on if their queue cannot be kept")
     queue.push(request("x", "c.example"))
@@ -443,7 +443,7 @@ def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
     (path,) = (job.path / _path_safe(SITE)).rglob("q00000")
     os.truncate(path, 0)
     assert job.drain(queue) == ["x"]
-    assert len(frontier.sites) == 0
+    assert len(frontier.sites.by_key) == 0
     queue.push(request("y"))
     assert job.drain(queue) == ["y"]
     queue.close()
@@ -512,5 +512,5 @@ def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
     queue = job.queue()
     queue.push(request("x"))
     assert list(queue.pqueues) == ["a.example"]
-    assert len(frontier.sites) == 0
+    assert len(frontier.sites.by_key) == 0
     assert path_of(queue.pop()) == "x"

@@ -276,7 +276,7 @@ def test_a_site_whose_rules_are_not_known_is_parked_at_the_push_by_its_key() -> 
     assert bench.next() is None
     assert bench.queues[0].takes == 1
     assert bench.gate.begun == [(pages[0], "a")]
-    assert bench.sites._sites["a"].heads[0].request is pages[0]
+    assert bench.sites.by_key["a"].heads[0].request is pages[0]
 
 
 def test_sites_that_no_rules_govern_are_ready_at_the_push() -> None:
@@ -312,7 +312,7 @@ def test_a_more_urgent_request_becomes_a_second_head() -> None:
         third = bench.push("a", priority=1, queue=queue)
         bench.leave("a")
         assert bench.next() is urgent
-        assert [head.request for head in bench.sites._sites["a"].heads] == [first]
+        assert [head.request for head in bench.sites.by_key["a"].heads] == [first]
         bench.end(urgent)
         assert bench.next() is first
         bench.end(first)
@@ -581,9 +581,9 @@ def test_a_site_whose_queue_gives_nothing_is_gone() -> None:
     bench.lose("a", 0)
     assert bench.all() == []
     assert bench.state("a") is State.GONE
-    assert len(bench.sites) == 0
+    assert len(bench.sites.by_key) == 0
     page = bench.push("a")
-    assert bench.sites._sites["a"].size == 1
+    assert bench.sites.by_key["a"].size == 1
     assert bench.all() == [page]
 
 
@@ -640,7 +640,7 @@ def test_what_waits_is_counted_with_all_requests_of_its_site() -> None:
     assert bench.sites.requests_waiting == 7
     bench.advance(5.0)
     assert (bench.sites.sites_waiting, bench.sites.requests_waiting) == (2, 4)
-    assert len(bench.sites) == 4
+    assert len(bench.sites.by_key) == 4
 
 
 def test_each_request_that_waits_is_counted_once() -> None:
@@ -654,7 +654,7 @@ def test_each_request_that_waits_is_counted_once() -> None:
     assert bench.sites.waited == 3
     bench.arrive("a")
     for count in (3, 2, 1):
-        assert bench.sites._sites["a"].counted == count
+        assert bench.sites.by_key["a"].counted == count
         (page,) = bench.all()
         bench.end(page)
         bench.advance(5.0)
@@ -686,7 +686,7 @@ def test_queues_that_join_bring_their_sites() -> None:
     sites = Sites(bench.gate, bench._wake)
     bench.sites = sites  # type: ignore[assignment]
     sites.join(queue, {"a": 2, "b": 1})
-    assert [(key, site.size, site.state) for key, site in sites._sites.items()] == [
+    assert [(key, site.size, site.state) for key, site in sites.by_key.items()] == [
         ("a", 2, READY),
         ("b", 1, READY),
     ]
@@ -786,10 +786,10 @@ def test_a_move_that_is_not_in_the_table_is_an_error() -> None:
     bench = bench_with("a")
     bench.push("a")
     with pytest.raises(KeyError):
-        bench.sites._move(bench.sites._sites["a"], Event.DUE, READY)
-    bench.sites._move(bench.sites._sites["a"], Event.ASKED, State.FETCH)
+        bench.sites._move(bench.sites.by_key["a"], Event.DUE, READY)
+    bench.sites._move(bench.sites.by_key["a"], Event.ASKED, State.FETCH)
     with pytest.raises(AssertionError):
-        bench.sites._move(bench.sites._sites["a"], Event.FREED, State.FETCH)
+        bench.sites._move(bench.sites.by_key["a"], Event.FREED, State.FETCH)
 
 
 def test_the_documentation_names_every_state_and_event() -> None:

@@ -172,11 +172,11 @@ class World(RuleBasedStateMachine):
         gate = self.bench.gate
         self.bench.heads_for(data.draw(st.sampled_from(sorted(gate.young | gate.old))))
 
-    @precondition(lambda self: len(self.bench.sites) > 1)
+    @precondition(lambda self: len(self.bench.sites.by_key) > 1)
     @rule(data=st.data())
     def lose(self, data: st.DataObject) -> None:
         """The files of a site cannot be read any more."""
-        self.bench.lose(data.draw(st.sampled_from(sorted(self.bench.sites._sites))), 0, 1)
+        self.bench.lose(data.draw(st.sampled_from(sorted(self.bench.sites.by_key))), 0, 1)
 
     @invariant()
     def holds(self) -> None:
@@ -203,7 +203,7 @@ class World(RuleBasedStateMachine):
             bench.advance(10.0)
             self.happened += 10
             bench.check()
-        assert not bench.sites
+        assert not bench.sites.by_key
         assert set(bench.ended) | bench.lost_pages == set(bench.pages)
         assert len(gate.asked) <= MOST_ASKS * (self.happened + len(bench.pages))
         SEEN.update(bench.sites.moves)
