@@ -24,9 +24,9 @@ from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at
 from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.gate.nofollow import marked, marked_in_place
 from scrapy_rep.gate.page_responses import (
-    directives_in_a_crawl,
     keep,
     kept,
+    page_directives_in_a_crawl,
     page_source,
     preferences_in_a_crawl,
 )
@@ -170,7 +170,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         try:
             said = kept(response)
             if said is None:
-                said = directives_in_a_crawl(response, self._agents(response), self._profile)
+                said = page_directives_in_a_crawl(response, self._agents(response), self._profile)
                 self._count_page(said)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of a page", error)

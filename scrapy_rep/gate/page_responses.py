@@ -71,7 +71,7 @@ def page_directives(
     return read(page_source(response), tokens, named(profile or RFC9309))
 
 
-def directives_in_a_crawl(
+def page_directives_in_a_crawl(
     response: Response, agent: tuple[str, ...], profile: Profile
 ) -> PageDirectives:
     """Return what a page asks of the crawler, and keep it for callbacks."""

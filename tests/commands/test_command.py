@@ -226,6 +226,7 @@ def test_interrupt_while_the_crawl_starts_is_status_130(project: Path) -> None:
     assert ended == (130, "", "scrapy robots check: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to be had")
 def test_a_stderr_that_cannot_be_written_changes_no_status(robots_txt: Path) -> None:
     """It is full, or its reader has gone: what stdout and the status say is whole."""

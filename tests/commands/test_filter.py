@@ -29,7 +29,7 @@ from tests.benchmarks import inputs
 from tests.commands.archive import Fields, Response, write_archive
 from tests.commands.running import SCRAPY, Ended, environment, robots, unforked, written
 from tests.replies import Reply
-from tests.rows import first, rows
+from tests.rows import rows
 from tests.site import Site
 
 RULES = b"User-agent: *\nDisallow: /private\n"
@@ -133,6 +133,7 @@ def test_what_becomes_of_missing_sites_is_for_the_user_to_say(
     assert (ended.status, ended.out) == (status, out)
 
 
+@pytest.mark.slow
 def test_many_urls_get_the_verdicts_of_the_matcher(tmp_path: Path) -> None:
     """In their order, over the borders of chunks, whatever site they belong to."""
     rnd = random.Random(7)
@@ -521,6 +522,7 @@ def test_a_url_with_spaces_around_it_is_asked_for_as_a_request_would(site: Site)
     assert (ended.status, ended.out) == (0, f"  {shop.url('/a')}\n")
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal(archive: Path, tmp_path: Path) -> None:
     """On stderr, while stdout goes elsewhere; a long list takes minutes."""
     urls = tmp_path / "urls.txt"
@@ -589,7 +591,8 @@ def test_closed_pipe_is_no_error(archive: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize("online", first(1, [True, False]))
+@pytest.mark.slow
+@pytest.mark.parametrize("online", [True, False])
 def test_interrupt_leaves_whole_lines_and_status_130(
     archive: Path, tmp_path: Path, site: Site, online: bool
 ) -> None:
@@ -641,6 +644,7 @@ def test_a_record_without_a_sound_date_is_the_oldest(tmp_path: Path, date: str, 
     assert (ended.status, ended.out) == (0, "")
 
 
+@pytest.mark.slow
 def test_standard_input_that_is_a_file_is_never_overwritten(tmp_path: Path) -> None:
     """`filter --rejected urls - < urls`: status 2, and the file is as it was."""
     urls = tmp_path / "urls"

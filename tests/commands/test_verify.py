@@ -92,7 +92,8 @@ async def test_decisions_by_rules_agree(
     assert records.verify() == (0, "", said)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
 async def test_no_decision_of_a_random_crawl_differs(site: Site, tmp_path: Path, seed: int) -> None:
     """Whatever sites answer, and whatever has a say besides their rules."""
     recorded = RecordedCrawl(site, tmp_path, seed, 30)

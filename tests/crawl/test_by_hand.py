@@ -120,6 +120,7 @@ async def test_a_provider_works_with_one_place(
     assert keeps(tokens[1], PACE, by_hand if by in WITHOUT_LAST_STEP else by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", WAYS.values(), ids=WAYS)
 async def test_a_stop_loses_no_request(site: Site, tmp_path: Path, by: Callable[..., Any]) -> None:
     """With JOBDIR each has one end, in this run or in the next one."""

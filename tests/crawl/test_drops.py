@@ -187,6 +187,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:
     """Of a forbidden page nothing is printed, or there is no `response`."""
     shop = site.authority(RULES, {"/open": "an open page"})

@@ -60,9 +60,10 @@ async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about
     assert keeps(shop, least, by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "path", "end"),
-    first(1, [(by_hand_with_last_step, "/private", "forbidden"), (by_hand, "/open", "downloaded")]),
+    [(by_hand_with_last_step, "/private", "forbidden"), (by_hand, "/open", "downloaded")],
 )
 def test_hundreds_that_wait_are_judged_again_one_after_another(
     site: Site, by: Callable[..., dict[str, Any]], path: str, end: str

@@ -216,6 +216,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     assert min(gaps(shop)) >= 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(

@@ -239,6 +239,7 @@ async def test_what_waits_at_the_last_step_is_given_back_at_a_stop(
 # --- other sites, and a stop
 
 
+@pytest.mark.slow
 async def test_five_slow_sites_of_fifty_do_not_slow_the_others(site: Site) -> None:
     """They come first in the queue; all pages of the others come within their first interval."""
     slow = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")

@@ -83,6 +83,7 @@ def connections_made() -> Iterator[list[Any]]:
         _connects = None
 
 
+@pytest.mark.slow
 async def test_all_spellings_of_local_addresses_get_no_connection(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ async def test_three_hundred_paced_hosts_delay_no_other(site: Site) -> None:
     assert all(len(shop.page_hits) <= 1 for shop in paced)
 
 
+@pytest.mark.slow
 async def test_many_silent_hosts_delay_no_other(site: Site, mode: str) -> None:
     """Sixty of them with twenty requests each are ahead of all others."""
     silent = site.authorities(60, Hang())
@@ -83,6 +84,7 @@ async def test_many_silent_hosts_delay_no_other(site: Site, mode: str) -> None:
     assert all(len(shop.robots_hits) == 1 for shop in silent)
 
 
+@pytest.mark.slow
 async def test_hosts_with_slow_pages_take_no_more_than_their_share(site: Site, mode: str) -> None:
     """Of 16 places each quick host keeps one while it has requests; two slow ones get no more."""
     quick = site.authorities(10, RULES, html(delay=0.05))

@@ -136,6 +136,7 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     assert fetches == 13
 
 
+@pytest.mark.slow
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:
@@ -325,6 +326,7 @@ process.start()
 """
 
 
+@pytest.mark.slow
 def test_a_crawl_never_prints_the_password_of_its_store(site: Site, tmp_path: Path) -> None:
     """All that a process says at level DEBUG, with servers that are not there, and bad values."""
     shop = site.authority("User-agent: *\nDisallow: /private\n")

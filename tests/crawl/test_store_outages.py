@@ -182,6 +182,7 @@ async def test_an_outage_is_over_when_it_is_over(
         assert seconds - 1.0 < max(gaps(shops[0])) < seconds + 20.0
 
 
+@pytest.mark.slow
 async def test_a_redis_server_whose_memory_is_full_is_said_once(
     site: Site, server: RedisServer, constants: Any
 ) -> None:

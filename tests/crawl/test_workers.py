@@ -151,6 +151,7 @@ def crawl_together(
 SIZES = first(1, [30, 500])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("count", SIZES)
 def test_four_workers_fetch_each_robots_txt_once(

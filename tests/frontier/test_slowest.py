@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ STEPS = st.lists(
 """A site that waits is listed if it takes longer than before; any may take less, or be gone."""
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(STEPS)
 def test_what_is_found_takes_almost_as_long_as_any(steps: list[tuple[str, int, float]]) -> None:

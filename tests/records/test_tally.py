@@ -146,6 +146,7 @@ def test_a_file_that_begins_with_noise_is_given_up_soon() -> None:
     assert stream.tell() < 100_000
 
 
+@pytest.mark.slow
 def test_figures_are_exact_and_memory_does_not_grow_with_the_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -12,7 +12,6 @@ from scrapy_rep.access.policy import Decision
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
 from tests.processes import fresh_python
-from tests.rows import first
 from tests.scripted import DOWN, HERE, RULES, Bench, allows, ask, settle
 
 DAY = 86_400.0
@@ -69,7 +68,8 @@ async def test_a_fetch_that_is_lost_holds_up_no_request() -> None:
 SEEDS = 200
 
 
-@pytest.mark.parametrize("waiters", first(1, [100, 1_000]))
+@pytest.mark.slow
+@pytest.mark.parametrize("waiters", [100, 1_000])
 async def test_a_cancelled_leader_takes_nobody_along_with_tasks(waiters: int) -> None:
     """200 seeded points, under asyncio: none pending, none lost."""
     before = Leftovers.now()

@@ -70,6 +70,7 @@ def test_an_entry_comes_back_as_it_went(evicted: Made, memory: int) -> None:
     assert second.get(authority(1)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("memory", "count", "make"), [(MIB // 4, 60, large), (0, 2_000, entry)])
 def test_memory_and_file_together_keep_what_fits_into_the_file(
     evicted: Made, memory: int, count: int, make: Callable[[int], Entry]
@@ -88,6 +89,7 @@ def test_memory_and_file_together_keep_what_fits_into_the_file(
         assert second.get(authority(number)) == make(number)
 
 
+@pytest.mark.slow
 def test_a_full_file_drops_the_oldest(evicted: Made) -> None:
     """REP_STORE_LIMIT bounds the octets in the file; the newest are kept.
 

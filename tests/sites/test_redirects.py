@@ -110,6 +110,7 @@ def test_a_hop_whose_address_is_not_known_is_judged_by_its_name(proxy: Any, addr
         assert answered_by_public(request, Response(uri, ip_address=address), uri) is public
 
 
+@pytest.mark.slow
 def test_a_request_goes_to_the_host_that_was_judged() -> None:
     """Scrapy writes URLs anew, by rules other than those of ``urllib``: 20,000 odd spellings."""
     chance = random.Random(9309)

@@ -91,6 +91,7 @@ def test_a_fault_of_ours_ends_no_thread(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_close_in_the_middle_of_a_batch_loses_nothing(tmp_path: Path) -> None:
     """What is being written is written, what waits as well; a lease that waits is refused."""
     for number in range(20):

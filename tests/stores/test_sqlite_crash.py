@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.rows import first
 from tests.stores.contract import now
 from tests.stores.crash import date
 from tests.stores.samples import authority, entry, held, told
@@ -41,8 +40,9 @@ def killed(rng: random.Random, longest: float, *arguments: object) -> str:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("times", first(1, [4, 60]))
+@pytest.mark.parametrize("times", [4, 60])
 def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: int) -> None:
     """SIGKILL at any moment leaves a sound file with all that was acknowledged."""
     rng = random.Random(9309)
@@ -61,8 +61,9 @@ def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: 
     assert times < 10 or len(set(acknowledged)) > times // 4, "the moments were not random"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("times", first(1, [4, 100]))
+@pytest.mark.parametrize("times", [4, 100])
 def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(
     tmp_path: Path, times: int
 ) -> None:

@@ -76,7 +76,7 @@ def test_a_sound_file_brings_all_entries(sound: bytes, path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "cut"), first(2, [(60, False), (20, True), (2_000, False), (200, True)])
+    ("times", "cut"), first(1, [(20, True), (60, False), (2_000, False), (200, True)])
 )
 def test_a_damaged_file_never_gives_a_wrong_entry(
     sound: bytes, path: Path, times: int, cut: bool

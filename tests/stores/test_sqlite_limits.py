@@ -52,6 +52,7 @@ def test_whatever_the_clock_says_nothing_goes_for_its_age(path: Path, days: int)
     assert kept(path) == {*range(100), 200}
 
 
+@pytest.mark.slow
 def test_no_more_is_dropped_than_it_takes(path: Path) -> None:
     """Of 3,000 entries, in no order, 2 % are too many: twice as many may go, the oldest."""
     count = 3_000
@@ -134,6 +135,7 @@ def test_at_its_limit_the_file_keeps_what_is_newest(
     assert "robots.db' is at its limit of 200000 bytes" in record.getMessage()
 
 
+@pytest.mark.slow
 def test_other_processes_write_while_a_file_is_pruned(path: Path) -> None:
     """Pruning goes in small steps: no lease of another process fails meanwhile."""
     fill(path, 3_000)
