@@ -24,9 +24,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from scrapy.utils.asyncio import CallLaterResult, call_later
-
 from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
 from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
 from scrapy_rep.frontier.progress import Progress
@@ -105,8 +104,8 @@ class Politeness(Protocol):
         """Return the interval that is kept at a host; 0 if none is."""
 
     @property
-    def next_look(self) -> float | None:
-        """When a host is looked at next, by the monotonic clock; None if none waits."""
+    def seconds_left(self) -> float | None:
+        """The seconds until a host is looked at again; None if none waits for a time."""
 
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
@@ -169,8 +168,7 @@ class Frontier:
             not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
         )
         """Whether what the scheduler has at a stop is there in the next run."""
-        self._timer: CallLaterResult | None = None
-        self._timer_at = 0.0
+        self._alarm = Alarm(self._time_has_come)
         self._looked_at = 0.0
         self._asked_in_vain = False
         self.progress = Progress(
@@ -242,8 +240,7 @@ class Frontier:
         self._guarded(self.progress.count_time, False)
         self.is_open = False
         self._demand.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         if self._front is not None:
             requests, self._front.requests = self._front.requests, {}
             give_back(requests, enqueue, self._crawler, self._stats)
@@ -321,7 +318,7 @@ class Frontier:
             state.move(Stage.HANDED_OUT)
             state.is_scheduled = True
         elif block.state is State.UNTIL:
-            self._wake_at(block.what)
+            self._look_again_at(block.what)
         return block
 
     def rules_of(self, key: str) -> Block | None:
@@ -388,19 +385,13 @@ class Frontier:
         """Note that another fetch may begin: one takes longer than most, or pauses."""
         self._guarded(self.sites.freed, FETCH)
 
-    def _wake_at(self, when: Any) -> None:
-        if self._timer is not None:
-            if self._timer_at <= when:
-                return
-            self._timer.cancel()
-        self._timer_at = when
-        self._timer = call_later(max(when - self._clock(), 0.0), self._time_has_come)
+    def _look_again_at(self, when: Any) -> None:
+        self._alarm.set(when - self._clock())
 
     def _time_has_come(self) -> None:
-        self._timer = None
         following = self._guarded(self.sites.time_is, self._clock())
         if following is not None:
-            self._wake_at(following)
+            self._look_again_at(following)
 
     def _look(self) -> bool:
         """End the requests that the downloader no longer has; return whether there were any.
@@ -462,11 +453,8 @@ class Frontier:
         """The seconds after which a site may be ready; None if no site waits for a time."""
         if not self.is_open:
             return None
-        host_at = self._turns.next_look
-        delays = [] if host_at is None else [host_at - monotonic()]
-        if self._timer is not None:
-            delays.append(self._timer_at - self._clock())
-        return max(min(delays), 0.0) if delays else None
+        delays = (self._turns.seconds_left, self._alarm.seconds_left)
+        return min((delay for delay in delays if delay is not None), default=None)
 
     @property
     def is_closing(self) -> bool:

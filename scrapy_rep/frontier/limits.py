@@ -8,7 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.asyncio import call_later
+
+from scrapy_rep.frontier.alarm import Alarm
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -136,13 +138,12 @@ class FetchDemand:
 
     def __init__(self, concurrent: int, pauses: Callable[[], int], may_begin: Callable[[], None]):
         self._pauses = pauses
-        self._may_begin = may_begin
         self._most_young = max(_MOST_YOUNG, concurrent)
         self._most_old = min(_MOST_OLD, _most_files() // 2)
         self._young: OrderedDict[Authority, float] = OrderedDict()
         """When each of them began, the oldest first."""
         self._old: set[Authority] = set()
-        self._timer: CallLaterResult | None = None
+        self._alarm = Alarm(may_begin)
 
     def begins(self, authority: Authority) -> None:
         """Count a fetch, or the one that is under way already."""
@@ -163,20 +164,13 @@ class FetchDemand:
             return False
         if len(young) + unasked < self._most_young:
             return True
-        if self._timer is None and young:
-            left = next(iter(young.values())) + _YOUNG - now
-            self._timer = call_later(max(left, 0.0), self._is_older)
+        if young:
+            self._alarm.set(next(iter(young.values())) + _YOUNG - now)
         return False
 
     def close(self) -> None:
-        """Stop the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _is_older(self) -> None:
-        self._timer = None
-        self._may_begin()
+        """End."""
+        self._alarm.cancel()
 
 
 def _most_files() -> int:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from scrapy.utils.asyncio import CallLaterResult, call_later
-
 from scrapy_rep import stats as names
+from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.states import State
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Progress:
         self._interval = interval
         self._sites = sites
         self._seconds = seconds
-        self._timer: CallLaterResult | None = None
+        self._alarm = Alarm(self._log)
         self.waited = 0
         """How many requests have waited, as far as they are counted."""
         self.is_timing = False
@@ -49,13 +48,11 @@ class Progress:
     def open(self) -> None:
         """Begin to log."""
         if self._interval > 0:
-            self._timer = call_later(self._interval, self._log)
+            self._alarm.set(self._interval)
 
     def close(self) -> None:
         """End."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._alarm.cancel()
 
     def count(self, sites: Sites, in_place: int, is_idle: bool) -> None:
         """Count what waits, with so many requests that wait in place.

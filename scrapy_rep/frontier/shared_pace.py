@@ -42,12 +42,12 @@ from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import sleep
+from scrapy_rep.frontier.alarm import Alarm
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -142,7 +142,7 @@ class SharedPace:
         self._failing_since: float | None = None
         self._is_alone = False
         self._back_at = float("-inf")
-        self._beat: CallLaterResult | None = None
+        self._beat = Alarm(self._look)
         self._closed = False
 
     def has_turn(self, host: PacedHost, now: float) -> bool:
@@ -183,8 +183,7 @@ class SharedPace:
     def close(self) -> None:
         """Give all turns back: the crawl is over."""
         self._closed = True
-        if self._beat is not None:
-            self._beat.cancel()
+        self._beat.cancel()
         for asking in list(self._asking.values()):
             asking.cancel()
         for name, token in self._unanswered.items():  # each may have been granted
@@ -241,7 +240,7 @@ class SharedPace:
     def _hold(self, held: _Held) -> None:
         if held.host.is_waited_for and not self._closed:
             self._held[held.host.name] = held
-            self._set_beat()
+            self._beat.set(BEAT)
         else:
             self._give_back(held)
 
@@ -272,13 +271,8 @@ class SharedPace:
         self._stats.inc(names.CRAWL_DELAY_ALONE)
         self._hold(_Held(host, "", now))
 
-    def _set_beat(self) -> None:
-        if self._beat is None:
-            self._beat = call_later(BEAT, self._look)
-
     def _look(self) -> None:
         """Renew the turns that are in use, and give back those that are not."""
-        self._beat = None
         try:
             now = monotonic()
             self.settle(now)
@@ -288,7 +282,7 @@ class SharedPace:
                     if held.token:
                         self._tell(self._turns.renew, name, held.token, LEASE)
             if self._held:
-                self._set_beat()
+                self._beat.set(BEAT)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace with it
             self._fail(error)
 

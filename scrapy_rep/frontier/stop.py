@@ -13,9 +13,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
-from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.request_state import to_come_back
 
 if TYPE_CHECKING:
@@ -53,21 +53,17 @@ class StopWatch:
         self._stop = stop
         self._is_busy = is_busy
         self._look_around = look
-        self._timer: CallLaterResult | None = None
+        self._alarm = Alarm(self._look)
 
     def watch(self) -> None:
         """Look at the engine from time to time for as long as something is under way."""
-        if self._timer is None:
-            self._timer = call_later(_INTERVAL, self._look)
+        self._alarm.set(_INTERVAL)
 
     def close(self) -> None:
         """End the watch."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._alarm.cancel()
 
     def _look(self) -> None:
-        self._timer = None
         if self._scrapy.is_closing:
             self._stop(monotonic() - _GRACE)
         self._look_around()

@@ -28,10 +28,10 @@ from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
-from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.hosts import NEVER, PacedHost
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.shared_pace import SharedPace
@@ -114,8 +114,7 @@ class Turns:
         self._numbers = count()
         self._agenda: list[tuple[float, str]] = []
         """When hosts are looked at again."""
-        self._timer: CallLaterResult | None = None
-        self._timer_at = 0.0
+        self._alarm = Alarm(self._look_around)
         self._is_offering = False
         self._fault: Exception | None = None
 
@@ -280,8 +279,7 @@ class Turns:
 
     def close(self) -> None:
         """End everything: the crawl is over."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         for host in self.hosts.values():
             for _, _, _, turn in host.arrived:
                 if not turn.called:
@@ -341,9 +339,9 @@ class Turns:
         return 0.0 if host is None else host.interval
 
     @property
-    def next_look(self) -> float | None:
-        """When a host is looked at next, by the monotonic clock; None if none waits."""
-        return self._agenda[0][0] if self._agenda else None
+    def seconds_left(self) -> float | None:
+        """The seconds until a host is looked at again; None if none waits for a time."""
+        return self._alarm.seconds_left
 
     def _forget_if_unused(self, host: PacedHost) -> None:
         if not (host.asks or host.in_use or host.is_wanted()):
@@ -423,18 +421,9 @@ class Turns:
         if host.planned is None or when < host.planned:
             host.planned = when
             heappush(self._agenda, (when, host.name))
-            self._set_timer()
-
-    def _set_timer(self) -> None:
-        if not self._agenda or (self._timer is not None and self._timer_at <= self._agenda[0][0]):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = self._agenda[0][0]
-        self._timer = call_later(max(self._timer_at - monotonic(), 0.0), self._look_around)
+            self._alarm.set(when - monotonic())
 
     def _look_around(self) -> None:
-        self._timer = None
         now = monotonic()
         for _ in range(len(self._agenda)):
             if self._agenda[0][0] > now:
@@ -444,7 +433,8 @@ class Turns:
             if host is not None and host.planned == when:
                 host.planned = None
                 self.offer(name)
-        self._set_timer()
+        if self._agenda:
+            self._alarm.set(self._agenda[0][0] - monotonic())
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 
 import pytest
-from scrapy.utils.asyncio import CallLaterResult, call_later
+
+from scrapy_rep.frontier.alarm import Alarm
 
 DAY = 86_400.0
 
@@ -35,19 +36,6 @@ class Ahead:
         return tick
 
 
-class Passing(Ahead):
-    """The time for which a crawl sets a timer passes in a moment."""
-
-    def call_later(self, seconds: float, do: Callable[[], None]) -> CallLaterResult:
-        """Call a function when so many seconds have passed."""
-
-        def passed() -> None:
-            self.seconds += seconds
-            do()
-
-        return call_later(min(seconds, _MOMENT), passed)
-
-
 def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     """From here on the package goes by this clock."""
     clock = Ahead()
@@ -55,9 +43,21 @@ def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     return clock
 
 
-def pass_quickly(monkeypatch: pytest.MonkeyPatch) -> Passing:
-    """From here on the package goes by a clock on which what sites wait for comes at once."""
-    clock = Passing()
-    monkeypatch.setattr("scrapy_rep.parts.time", clock)
-    monkeypatch.setattr("scrapy_rep.frontier.frontier.call_later", clock.call_later)
+def pass_quickly(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """From here on the package goes by a clock on which the frontier's alarm rings at once."""
+    clock = take_over(monkeypatch)
+
+    class QuickAlarm(Alarm):
+        """The time for which it is set passes in a moment."""
+
+        def set(self, seconds: float) -> None:
+            if self.seconds_left is None:
+                self._passes = seconds
+            super().set(min(seconds, _MOMENT))
+
+        def _time_has_come(self) -> None:
+            clock.seconds += self._passes
+            super()._time_has_come()
+
+    monkeypatch.setattr("scrapy_rep.frontier.frontier.Alarm", QuickAlarm)
     return clock

@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from tests.crawl.clock import DAY, Ahead, Passing, pass_quickly
+from tests.crawl.clock import DAY, Ahead, pass_quickly
 from tests.crawl.harness import EACH_MODE, crawl_in_child, visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import pages
@@ -55,7 +55,7 @@ FOR_EVER = float("inf")
 
 
 @pytest.fixture
-def passing(monkeypatch: pytest.MonkeyPatch) -> Passing:
+def passing(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     """The clock of the package, on which the time of a back-off passes at once."""
     return pass_quickly(monkeypatch)
 
@@ -76,7 +76,7 @@ HOWS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("how", first(1, HOWS))
 async def test_requests_wait_until_an_unreachable_site_is_back(
-    site: Site, passing: Passing, how: str
+    site: Site, passing: Ahead, how: str
 ) -> None:
     """It is down for ten minutes; each attempt is one that the back-off makes, and none more."""
     rounds = 1 + len(HOWS[how].get("REP_RETRY_DELAYS", []))
@@ -94,7 +94,7 @@ async def test_requests_wait_until_an_unreachable_site_is_back(
 
 
 async def test_without_the_setting_requests_to_an_unreachable_site_end_at_once(
-    site: Site, passing: Passing
+    site: Site, passing: Ahead
 ) -> None:
     """They wait for nothing."""
     shop = site.authority(Outage(1))
@@ -105,7 +105,7 @@ async def test_without_the_setting_requests_to_an_unreachable_site_end_at_once(
     assert said(result, shop.url()[:-1]) == []
 
 
-async def test_a_site_that_is_down_for_longer_is_given_up(site: Site, passing: Passing) -> None:
+async def test_a_site_that_is_down_for_longer_is_given_up(site: Site, passing: Ahead) -> None:
     """It is said once, and no page is asked for."""
     shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
     plans = [*pages(shop, 5), *pages(other, 2)]
@@ -118,7 +118,7 @@ async def test_a_site_that_is_down_for_longer_is_given_up(site: Site, passing: P
     assert result.stats["robotstxt/unreachable"] == 5
 
 
-async def test_the_back_off_grows_while_requests_wait(site: Site, passing: Passing) -> None:
+async def test_the_back_off_grows_while_requests_wait(site: Site, passing: Ahead) -> None:
     """After 1, 2 and 4 minutes; the attempt after 8 more would come too late."""
     shop = site.authority(Outage(FOR_EVER))
     settings = {"REP_UNREACHABLE_TTL": [MINUTE, 60 * MINUTE], "REP_DEFER_UNREACHABLE": 10 * MINUTE}
@@ -129,7 +129,7 @@ async def test_the_back_off_grows_while_requests_wait(site: Site, passing: Passi
 
 
 async def test_requests_end_at_once_if_the_next_attempt_comes_too_late(
-    site: Site, passing: Passing
+    site: Site, passing: Ahead
 ) -> None:
     """The site asks for an hour with Retry-After: nothing has to be said of a wait."""
     shop = site.authority(Outage(FOR_EVER, Retry_After="3600"))
@@ -160,7 +160,7 @@ async def test_a_good_copy_is_followed_and_nothing_waits(
     assert said(result, shop.url()[:-1]) == []
 
 
-async def test_requests_wait_if_the_good_copy_is_too_old(site: Site, passing: Passing) -> None:
+async def test_requests_wait_if_the_good_copy_is_too_old(site: Site, passing: Ahead) -> None:
     """It may be followed for 30 days."""
     script = Outage(0)
     shop = site.authority(script)
@@ -178,7 +178,7 @@ async def test_requests_wait_if_the_good_copy_is_too_old(site: Site, passing: Pa
 
 @pytest.mark.parametrize("rules", [NOTHING, RULES], ids=["all", "some"])
 async def test_a_site_is_back_whatever_its_rules_are(
-    site: Site, passing: Passing, rules: str
+    site: Site, passing: Ahead, rules: str
 ) -> None:
     """Its first request is one that the rules forbid."""
     shop = site.authority(Outage(2, rules))
@@ -188,7 +188,7 @@ async def test_a_site_is_back_whatever_its_rules_are(
     assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
 
 
-async def test_a_site_may_be_down_twice(site: Site, passing: Passing) -> None:
+async def test_a_site_may_be_down_twice(site: Site, passing: Ahead) -> None:
     """Each time is said, and has its own ten minutes."""
     script = Outage(3)
     shop = site.authority(script)
@@ -241,7 +241,7 @@ async def test_rules_that_something_else_fetches_wake_the_site(site: Site, clock
 
 
 async def test_direct_downloads_do_not_wait_for_an_unreachable_site(
-    site: Site, passing: Passing
+    site: Site, passing: Ahead
 ) -> None:
     """What a middleware downloads for a request that it has in hand ends at once."""
     shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
@@ -252,7 +252,7 @@ async def test_direct_downloads_do_not_wait_for_an_unreachable_site(
 
 
 @pytest.mark.parametrize("action", ["allow", "unreachable-is-allowed", "forbid"])
-async def test_an_override_goes_before_it(site: Site, passing: Passing, action: str) -> None:
+async def test_an_override_goes_before_it(site: Site, passing: Ahead, action: str) -> None:
     """Nothing waits for what an override decides."""
     shop = site.authority(Outage(FOR_EVER))
     overrides = [override(shop.url(), action)]
@@ -265,7 +265,7 @@ async def test_an_override_goes_before_it(site: Site, passing: Passing, action: 
 
 
 async def test_an_override_for_some_paths_leaves_the_others_waiting(
-    site: Site, passing: Passing
+    site: Site, passing: Ahead
 ) -> None:
     """Requests that pass by an override do not say that the site is back."""
     shop = site.authority(Outage(3))
@@ -295,7 +295,7 @@ async def test_a_stop_keeps_what_waits_for_the_next_run(
     assert shop.page_hits[0].received > shop.robots_hits[-1].received
 
 
-async def test_what_is_found_meanwhile_waits_too(site: Site, passing: Passing) -> None:
+async def test_what_is_found_meanwhile_waits_too(site: Site, passing: Ahead) -> None:
     """More urgent requests to the site are made first when it is back."""
     shop, other = site.authority(Outage(8)), site.authority(RULES, Reply(200, "p", delay=0.05))
     urgent = [{"url": shop.url("/urgent"), "priority": 5}]
@@ -312,7 +312,7 @@ async def test_what_is_found_meanwhile_waits_too(site: Site, passing: Passing) -
 
 @pytest.mark.parametrize("by", first(1, [by_hand, by_hand_with_last_step]))
 async def test_by_hand_without_the_scheduler_requests_end_at_once(
-    site: Site, passing: Passing, by: Any
+    site: Site, passing: Ahead, by: Any
 ) -> None:
     """There is no queue in which they could wait, and a line says so."""
     shop = site.authority(Outage(1))

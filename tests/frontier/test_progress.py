@@ -153,4 +153,4 @@ def test_no_line_without_an_interval(interval: float) -> None:
     """Nothing has to be ended then."""
     progress = Progress(RepStats(), interval, lambda: None, lambda site: 0.0)
     progress.open()
-    assert progress._timer is None
+    assert progress._alarm.seconds_left is None

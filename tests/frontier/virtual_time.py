@@ -62,7 +62,7 @@ class VirtualTime:
     def of(cls, monkeypatch: pytest.MonkeyPatch, *modules: str) -> VirtualTime:
         """The time of these modules of the frontier."""
         time = cls()
-        for module in modules:
+        for module in ("alarm", *modules):
             name = f"scrapy_rep.frontier.{module}"
             monkeypatch.setattr(f"{name}.monotonic", time)
             monkeypatch.setattr(f"{name}.call_later", time.call_later, raising=False)
