@@ -262,9 +262,8 @@ class Gate:
         self._stats.inc(names.ALLOWED)
         return None
 
-    async def _rules(self, asked: Asked) -> CachedRules:
-        """Return the rules for what waits where it is if they are not at hand."""
-        found = self._at_hand(asked.authority, asked.request)
+    async def _rules(self, asked: Asked, found: CachedRules | Miss) -> CachedRules:
+        """Return the rules that were found; if they are missing, the request waits for them."""
         if isinstance(found, Miss):
             return await self._wait_in_place(asked, found)
         self._stats.inc(names.HIT)
@@ -308,7 +307,7 @@ class Gate:
         asked = Asked(request, url, authority, self._identity.of(request))
         requested = page_of(request)
         self._stats.led_elsewhere(request.method, requested, url)
-        found = await self._rules(asked)
+        found = await self._rules(asked, self._at_hand(authority, request))
         if found.interrupted:
             return to_come_back(request)
         judgement = self._judge.judge_final_url(asked, found)
@@ -331,12 +330,13 @@ class Gate:
         asked = Asked(request, state.url, authority, self._identity.of(request))
         has_turn = True
         while True:
+            at_hand = self._at_hand(authority, request)
             # Only once, as rules that live for less than it takes until its next turn would be
             # missing for ever.
-            if not state.gave_way and isinstance(self._at_hand(authority, request), Miss):
+            if isinstance(at_hand, Miss) and not state.gave_way:
                 state.gave_way, has_turn = True, False
                 turns.left(request, was_sent=False)
-            found = await self._rules(asked)
+            found = await self._rules(asked, at_hand)
             if found.interrupted:
                 return to_come_back(request)
             before, judged = turns.interval_of(state.host), state.judged
