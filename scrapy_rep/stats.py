@@ -59,6 +59,8 @@ PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _MOST_SAID = 20
+_MOST_REDIRECTING = 10_000
+"""Sites that redirect on and on, and are remembered because a line says so once."""
 _REFUSED = "requests that depend on it are refused"
 
 
@@ -128,6 +130,8 @@ class RepStats:
     def redirected_on(self, authority: Authority, followed: int) -> None:
         """Warn once of a site whose robots.txt redirects on and on, so that it has no rules."""
         if authority not in self._redirecting:
+            if len(self._redirecting) >= _MOST_REDIRECTING:
+                self._redirecting.clear()
             self._redirecting.add(authority)
             said = "robots.txt of %s redirects more than %d times, so the site has no rules"
             logger.warning(said, authority, followed)

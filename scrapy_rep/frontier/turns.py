@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _MOST_HOSTS, _MOST_ENDS = 10_000, 10_000
-"""Hosts whose pace is remembered, beyond which the least recently used one is forgotten; and hosts
-of which is remembered when a request ended last, in case they begin to ask for a pace."""
+"""Hosts whose pace is remembered, beyond which the least recently used ones are forgotten; and
+hosts of which is remembered when a request ended last, in case they begin to ask for a pace."""
 
-_MOST_LOOKED_AT: Final = 100
-"""Hosts that are looked at for one that can be forgotten."""
+_MOST_LOOKED_AT: Final = 10
+"""Hosts that are looked at, with each new one, for some that can be forgotten."""
 
 _UNCLAIMED: Final = 1.0
 """Seconds after which the next turn goes to another request: the one that has it was dropped, or a
@@ -107,7 +107,7 @@ class Turns:
         self._shared = None
         if shared is not None:
             self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
-        self._ended: dict[str, float] = {}
+        self._ended: OrderedDict[str, float] = OrderedDict()
         """When the last request to a host ended, for hosts that ask for no pace."""
         self.occupied: dict[str, PacedHost] = {}
         """The hosts of requests that are under way, have a turn next, or wait at the last step."""
@@ -152,13 +152,10 @@ class Turns:
 
     def _begin_to_pace(self, name: str, own_delay: float) -> PacedHost:
         if len(self.hosts) >= _MOST_HOSTS:
-            for other in islice(self.hosts.values(), _MOST_LOOKED_AT):
-                if not (other.in_use or other.is_wanted()):
-                    self._forget(other)
-                    break
+            self._forget_some()
         is_wanted = partial(self._waiters.is_wanted, name)
         host = self.hosts[name] = PacedHost(name, own_delay, is_wanted)
-        for request in self._scrapy.active:
+        for request in self._scrapy.active - self._places.fetches:
             state = self._states.get(request)
             if state is not None and state.stage is Stage.SENT and state.host == name:
                 host.busy.add(request)
@@ -167,6 +164,19 @@ class Turns:
             self.occupied[name] = host
         self._stats.paced_host()
         return host
+
+    def _forget_some(self) -> None:
+        """Look for hosts that can be forgotten: nothing waits for them, and no interval runs.
+
+        The next look is at others, so that a hundred hosts that are waited for for hours do not
+        keep all others from being forgotten.
+        """
+        now = monotonic()
+        for host in list(islice(self.hosts.values(), _MOST_LOOKED_AT)):
+            if host.in_use or host.is_wanted() or host.due > now:
+                self.hosts.move_to_end(host.name)
+            else:
+                self._forget(host)
 
     def _own_delay(self, request: Request, authority: Authority) -> float:
         """Return the operator's own delay for the slot of a request."""
@@ -356,7 +366,7 @@ class Turns:
         self._ended.pop(name, None)
         self._ended[name] = when
         if len(self._ended) > _MOST_ENDS:
-            del self._ended[next(iter(self._ended))]
+            self._ended.popitem(last=False)
 
     def _has_room(self, host: PacedHost) -> bool:
         """Return whether a request to a host may start; ask for a turn of the store if need be."""

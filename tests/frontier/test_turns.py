@@ -495,6 +495,38 @@ def test_the_pace_that_was_used_least_recently_is_forgotten(
     assert sorted(desk.turns.hosts) == ["a", "b", "d"]
 
 
+def test_a_pace_is_not_forgotten_before_its_interval_is_over(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many other hosts are visited meanwhile."""
+    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_HOSTS", 1)
+    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_ENDS", 2)
+    desk.end(desk.send("a"))
+    desk.keep("b", 5.0)
+    for name in "cde":
+        desk.end(desk.send(name))
+    desk.keep("a", 5.0)
+    assert not desk.turns.is_due("a")
+    desk.time.advance(5.0)
+    assert desk.turns.is_due("a")
+    desk.keep("f", 5.0)
+    assert list(desk.turns.hosts) == ["f"]
+
+
+def test_hosts_that_cannot_be_forgotten_do_not_keep_others_from_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few hosts are looked at with each new one, and other ones the next time."""
+    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_HOSTS", 20)
+    desk.sites.wanted = {f"slow{number}" for number in range(150)}
+    for name in sorted(desk.sites.wanted):
+        desk.keep(name, 5.0)
+    for number in range(500):
+        desk.keep(f"other{number}", 5.0)
+    assert desk.sites.wanted < desk.turns.hosts.keys()
+    assert len(desk.turns.hosts) < 200
+
+
 def test_the_end_that_is_longest_ago_is_forgotten(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
