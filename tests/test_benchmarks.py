@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from math import inf
+from pathlib import Path
 
 import pytest
 import scrapy
@@ -60,6 +62,26 @@ def test_the_frontier_is_measured() -> None:
     """Three queues have a cost and a len() for each number of sites, and two a memory."""
     _, *rows = printed("frontier", "10", "20")
     assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 2, 2, 0, 0]
+
+
+def test_a_broad_crawl_is_measured() -> None:
+    """Pages come with robots.txt off, with Scrapy's own middleware and with ours."""
+    _, *rows = printed("broad", "--quick")
+    assert [row.split()[1] for row in rows] == ["off", "built-in", "scrapy_rep"]
+    for row in rows:
+        pages, *figures = row.split()[2:]
+        assert int(pages.removesuffix("+")) > 30
+        assert min(float(figure) for figure in figures) > 0
+
+
+def test_a_crawl_is_simulated(tmp_path: Path) -> None:
+    """All pages come or are refused; each pace is kept, and each robots.txt is fetched once."""
+    printed("simulation", "100", "--csv", str(tmp_path / "csv"))
+    (found,) = csv.DictReader((tmp_path / "csv").read_text().splitlines())
+    assert int(found["pages"]) > 250
+    assert found["too late"].startswith("0 of ")
+    assert float(found["closest"]) >= 1
+    assert float(found["fetches a life"]) == 1
 
 
 def test_the_gate_is_measured() -> None:
