@@ -45,9 +45,13 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """A judgement, with what it depends on."""
+    """A judgement, with what it depends on.
 
-    asked: Asked
+    It is kept for a request, as long as that lives, so it must not refer to the request.
+    """
+
+    asked: tuple[str, Authority, tuple[str, ...]]
+    """The page, its authority and the agent."""
     cached: ReferenceType[CachedRules]
     """A request may wait for hours, and keeps no rules in memory meanwhile."""
     judgement: Judgement
@@ -195,13 +199,13 @@ class Gate:
         If the request may pass, the pace that its rules ask for is kept from then on.
         """
         judged: Judged | None = state.judged
-        is_same = judged is not None and judged.cached() is cached and judged.asked[1:] == asked[1:]
+        is_same = judged is not None and judged.cached() is cached and judged.asked == asked[1:]
         if judged is not None and is_same and not self._judge.may_change(asked.authority):
             return judged.judgement
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is None:
             self._keep_pace(asked, judgement)
-        state.judged = Judged(asked, ref(cached), judgement)
+        state.judged = Judged(asked[1:], ref(cached), judgement)
         return judgement
 
     @staticmethod
@@ -361,6 +365,8 @@ class Gate:
         """Raise why a request may not pass."""
         if judgement.refusal is not None:
             self._account.refused(asked, cached, judgement, judgement.refusal)
+            if (state := self._frontier.states.get(asked.request)) is not None:
+                state.judged = None  # an exception that is raised refers to the request
             raise judgement.refusal
 
     def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
