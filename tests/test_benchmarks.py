@@ -59,9 +59,9 @@ def test_a_stall_is_measured() -> None:
 
 
 def test_the_frontier_is_measured() -> None:
-    """Three queues have a cost and a len() for each number of sites, and two a memory."""
+    """Three queues have a cost and a len() for each number of sites, and four kinds a memory."""
     _, *rows = printed("frontier", "10", "20")
-    assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 2, 2, 0, 0]
+    assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 2, 2, 0, 0, 0, 0]
 
 
 def test_a_broad_crawl_is_measured() -> None:

@@ -111,6 +111,21 @@ def stall() -> Drawing:
     return bars(rows_of("stall"), columns)
 
 
+def broad() -> Drawing:
+    """How many pages a second a processor crawls, by the number of sites."""
+    found = rows_of("broad")
+    kinds = {"off": "robots.txt off", "built-in": "Scrapy's own", "scrapy_rep": "scrapy_rep"}
+    counts = dict.fromkeys(row["sites"] for row in found)
+    rows = [
+        {
+            "": f"{count} sites",
+            **{r["robots.txt"]: r["pages/s of CPU"] for r in found if r["sites"] == count},
+        }
+        for count in counts
+    ]
+    return bars([row for row in rows if kinds.keys() <= row.keys()], kinds)
+
+
 def restart() -> Drawing:
     """What a page of an authority costs that an earlier crawl has visited."""
     return bars(rows_of("restart"), {"page": "microseconds"})
@@ -129,6 +144,7 @@ PLOTS = (
     records,
     memory,
     stall,
+    broad,
     frontier_cost,
     pages,
     filtering,

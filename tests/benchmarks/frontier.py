@@ -5,19 +5,21 @@ sites: by default 10, 1,000, 10,000, 100,000, and a million, the last with ours 
 are known, and once 90 % of the sites are parked until their hosts are due. Then requests to other
 sites are pushed, handed out, checked and ended, one after another, and so with Scrapy's own queue,
 which checks nothing. What is printed are microseconds of processor time for each, those that
-``len()`` takes, and by how much the memory of a process grows with two requests to each of 100,000
-sites. Each figure comes from a process of its own.
+``len()`` takes, and the memory of a site with two requests. Each figure comes from a process of its
+own.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import csv
 import gc
 import json
 import statistics
 import sys
 import time
+import tracemalloc
 from collections.abc import Coroutine
 from pathlib import Path
 from time import process_time
@@ -31,7 +33,6 @@ from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import learn, standing
 from tests.benchmarks.gate import open_crawler
-from tests.benchmarks.memory import resident
 from tests.benchmarks.running import ADDON, in_a_loop, in_a_process
 
 COUNTS = (10, 1_000, 10_000, 100_000, 1_000_000)
@@ -43,6 +44,15 @@ KINDS = {
     "parked": "scrapy_rep, 90 % of the sites parked",
     "scrapy": "Scrapy's own",
 }
+MEMORY_OF = {
+    "scrapy": "Scrapy's own",
+    "known": "ready",
+    "unknown": "parked for its robots.txt",
+    "parked": "parked for its turn",
+}
+MOST_MEASURED = 3_000
+"""Sites whose memory is measured; that of a site does not depend on their number."""
+
 PARKED = 0.9
 RULES = b"User-agent: *\nDisallow: /private\n"
 PACED = RULES + b"Crawl-delay: 86400\n"
@@ -141,15 +151,27 @@ async def cost(kind: str, count: int) -> dict[str, float]:
 
 
 async def memory(kind: str, count: int) -> float:
-    """MiB by which the process grows with two requests to each site."""
+    """KiB of Python's memory that two requests to each site take, with all that belongs to it."""
+    tracemalloc.start(1)
     bench = Bench(await opened(kind), kind)
-    bench.know(range(count), RULES)
-    before = resident()
+    if kind != "unknown":
+        bench.know(range(count), PACED if kind == "parked" else RULES)
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    if kind == "parked":
+        for number in range(count):
+            bench.push(number)
+            assert bench.pop()
+            await asyncio.sleep(0)
     for path in ("a", "b"):
         for number in range(count):
             bench.push(number, path)
+    if kind == "parked":
+        while bench.gate._parts.frontier.sites.is_ready:
+            assert not bench.pop()
     assert len(bench.scheduler) == 2 * count
-    return (resident() - before) / 2**20
+    gc.collect()
+    return (tracemalloc.get_traced_memory()[0] - before) / count / 1024
 
 
 async def opened(kind: str) -> Any:
@@ -180,10 +202,9 @@ def main() -> None:
         print(f"{title:44}" + "".join(f"{cell:>11} us" for cell in rows[-1][1:]), flush=True)
     for row in sizes:
         print(f"{row[0]:44}" + "".join(f"{cell:>11} us" for cell in row[1:]), flush=True)
-    sites = min(max(counts), MOST_OF_SCRAPY)
-    for kind in ("known", "scrapy"):
-        grown = in_a_process("frontier", "memory", kind, str(sites))
-        print(f"memory, {KINDS[kind]}: {grown:.1f} MiB for 2 x {sites:,} requests", flush=True)
+    for kind, title in MEMORY_OF.items():
+        grown = in_a_process("frontier", "memory", kind, str(min(max(counts), MOST_MEASURED)))
+        print(f"memory, {title}: {grown:.2f} KiB for a site with two requests", flush=True)
     if options.csv:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)

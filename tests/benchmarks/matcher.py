@@ -48,6 +48,7 @@ def contenders() -> dict[str, Contender]:
         "robotexclusionrulesparser": ("robotexclusionrulesparser", _rerp),
         "robotspy": ("robots", _robotspy),
         "jwm.robotstxt": ("jwm", _jwm),
+        "fastrobots": ("fastrobots", _fastrobots),
     }
     for name, (module, make) in peers.items():
         if find_spec(module) is None:
@@ -102,6 +103,14 @@ def _jwm() -> Contender:
     matcher = import_module("jwm.robotstxt.googlebot").RobotsMatcher()
     ask = matcher.OneAgentAllowedByRobots
     return Contender(lambda body: body, lambda body, url: ask(body, "Scrapy", url))
+
+
+def _fastrobots() -> Contender:
+    """It is asked with the path of a URL. Its wheels are for Python 3.12 and later."""
+    parse, path = import_module("fastrobots").Robots.parse, import_module("fastrobots").url_path
+    return Contender(
+        lambda body: parse(_text(body)), lambda robots, url: robots.allowed(path(url), "Scrapy")
+    )
 
 
 def measure(

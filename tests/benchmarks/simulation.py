@@ -22,7 +22,9 @@ What is printed for each crawl:
 - robots.txt fetches for each life of rules: 1 if none was made before the rules had expired;
 - microseconds of processor time: to queue the first page of each site; to hand out a page, with all
   calls of ``next_request()``, the begin of fetches and verdicts; and all that a page takes;
-- MiB of memory when all sites are queued or at the end, and KiB by which each site made it grow.
+- microseconds that a piece of plain Python took meanwhile, which says how fast the machine was;
+- MiB of memory when all sites are queued or at the end, and KiB by which each site made it grow;
+- with a store in Redis, the processor time of the server and the memory that it took more.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from redis import Redis
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
@@ -67,6 +70,9 @@ SETTINGS: dict[str, Any] = {
     "REP_MEMORY_LIMIT": 256 << 20,
     "USER_AGENT": "mybot",
 }
+MEASURED_EACH = 20
+"""Calls of the engine's loop from one measurement of the machine to the next."""
+
 cpu = time.process_time
 
 
@@ -149,6 +155,7 @@ class Crawl:
         self.fetched = array("d", bytes(8 * sites))
         self.handing_out = 0.0
         """Seconds of processor time in which requests were handed out."""
+        self.yardstick, self.measured, self.calls = 0.0, 0, 0
 
     # --- the engine
 
@@ -172,7 +179,14 @@ class Crawl:
         else:
             self.full_at = CLOCK.now
         # The clock of the processor is slow on some machines, so it is asked seldom.
-        self.handing_out += cpu() - begun
+        now = cpu()
+        self.handing_out += now - begun
+        self.calls += 1
+        if not self.calls % MEASURED_EACH:
+            for number in range(200):
+                site(number)
+            self.yardstick += cpu() - now
+            self.measured += 1
         self.under_way += len(sent)
         for request in sent:
             self.go_on(request, self.check(request))
@@ -285,9 +299,19 @@ def watched(ask: Callable[..., Any]) -> Callable[..., Any]:
     return asked
 
 
+def server_of(uri: str) -> tuple[float, float]:
+    """The processor time that a Redis server has taken, in seconds, and its memory in octets."""
+    if not uri.startswith("redis"):
+        return 0.0, 0.0
+    with Redis.from_url(uri) as server:
+        info: Any = server.info()
+    return info["used_cpu_user"] + info["used_cpu_sys"], info["used_memory"]
+
+
 async def simulate(job: dict[str, Any]) -> dict[str, Any]:
     """One crawl in this process."""
-    store = {"REP_STORE": job["store"]} if job["store"] else {}
+    # The turns of a store go by its own clock.
+    store = {"REP_STORE": job["store"], "REP_SHARED_PACE": False} if job["store"] else {}
     concurrent = {"CONCURRENT_REQUESTS": job["concurrent"]}
     crawler = await open_crawler(None, **SETTINGS, **store, **concurrent)
     sites, pages = job["sites"], job["pages"]
@@ -297,6 +321,7 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
     for name in ("get", "lease", "take_turn") if kept is not None else ():
         setattr(kept, name, watched(getattr(kept, name)))
     crawl.gate._parts.open()
+    served, stored = server_of(job["store"])
     begun = cpu()
     for number in range(sites):
         crawl.push(f"http://h{number}.example/0")
@@ -304,8 +329,9 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
     queued, begun = resident(), cpu()
     crawl.most += begun
     is_whole = await crawl.over
-    spent = cpu() - begun
+    spent = cpu() - begun - crawl.yardstick
     most = max(queued, resident())
+    seconds_served, octets = server_of(job["store"])
     handled = crawl.came + crawl.refused
     busy, seconds = crawl.at_nine_tenths
     return {
@@ -322,8 +348,11 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
         "push, us": f"{pushing / sites * 1e6:.0f}",
         "hand out, us": f"{crawl.handing_out / handled * 1e6:.0f}",
         "all, us": f"{spent / handled * 1e6:.0f}",
+        "machine, us": f"{crawl.yardstick / max(crawl.measured, 1) * 1e6:.0f}",
         "MiB": f"{most / 2**20:.0f}",
         "KiB a site": f"{(most - before) / sites / 1024:.2f}",
+        "Redis, us a page": f"{(seconds_served - served) / handled * 1e6:.0f}",
+        "Redis, KiB a site": f"{(octets - stored) / sites / 1024:.2f}",
     }
 
 
