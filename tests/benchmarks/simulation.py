@@ -12,7 +12,8 @@ be kept.
 
 What is printed for each crawl:
 
-- the pages that came, with ``+`` if more would have come, and the hours that the clock showed;
+- the pages of each site, those that came, with ``+`` if more would have come, and the hours that
+  the clock showed;
 - the share of the places for pages that were taken, until nine tenths of the pages had come;
 - the longest time in which a site was ready, and the downloader had room, in seconds;
 - the greatest delay of a page of a paced host beyond its interval, as a share of that, and how many
@@ -39,6 +40,7 @@ import time
 from array import array
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +148,7 @@ class Crawl:
         CLOCK.passes = self.passes
         self.under_way = self.came = self.refused = self.left = 0
         self.fetches = self.early = self.late = self.paced = 0
-        self.latest, self.closest = 0.0, 10.0
+        self.latest, self.closest = 0.0, inf
         self.busy_seconds = self.seconds = self.idle = self.longest_idle = 0.0
         self.at_nine_tenths: tuple[float, float] = (0.0, 0.0)
         self.full_at = 0.0
@@ -336,13 +338,14 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
     busy, seconds = crawl.at_nine_tenths
     return {
         "sites": f"{sites:,}",
+        "of each": str(pages),
         "pages": f"{crawl.came:,}{'' if is_whole else '+'}",
         "hours": f"{crawl.seconds / 3_600:.1f}",
         "busy": f"{busy / max(seconds, 1e-9):.2f}",
         "ready, s": f"{crawl.longest_idle:.2f}",
         "late": f"{crawl.latest:.3f}",
         "too late": f"{crawl.late:,} of {crawl.paced:,}",
-        "closest": f"{crawl.closest:.3f}",
+        "closest": f"{crawl.closest:.3f}" if crawl.paced else "",
         "fetches a life": f"{crawl.fetches / max(crawl.fetches - crawl.early, 1):.3f}",
         "fetches": f"{crawl.fetches:,}",
         "push, us": f"{pushing / sites * 1e6:.0f}",
