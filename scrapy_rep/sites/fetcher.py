@@ -84,6 +84,9 @@ _MOST_REQUESTS = 20
 If ``REP_MAX_REDIRECTS`` is so large that its hops need more, they may be as many.
 """
 
+_MOST_ASKING = 10_000
+"""Sites of which is remembered that they ask for a login; past that all are forgotten."""
+
 _REFUSED_BEYOND = 8
 """A body whose Content-Length is more than this many times the limit is refused instead of cut.
 
@@ -207,6 +210,8 @@ class RobotsFetcher:
             question.again.add(Again.LOGIN)
         outcome = await self._attempt(question, kept)
         if Again.LOGIN in question.again:
+            if len(self._asking_for_login) >= _MOST_ASKING:
+                self._asking_for_login.clear()
             self._asking_for_login.add(authority)
         return outcome if kept is None else kept.ended(authority, outcome)
 
