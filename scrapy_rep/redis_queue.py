@@ -44,10 +44,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis import RedisError
 from scrapy import signals
-from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy_redis.queue import Base
 
 from scrapy_rep import stats as names
+from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.redis_scripts import MOVE, PUSH, STEP
 from scrapy_rep.gate.gate import Gate
@@ -132,9 +132,12 @@ class HostQueue(Base):  # type: ignore[misc]
         self._heard_at = self._contact_since = monotonic()
         self._offset = 0.0
         self._failing_since: float | None = None
-        self._timers: dict[str, CallLaterResult] = {}
-        self._is_closed = self._has_complained = self._has_moved = False
+        self._has_complained = self._has_moved = False
+        self._to_tell, self._to_live = Alarm(self._tell), Alarm(self._beat)
+        self._to_wake = Alarm(self._wake)
         crawler = self._crawler = getattr(spider, "crawler", None)
+        self._is_open = crawler is not None
+        """Whether a crawl uses it, so that there are timers."""
         self._stats = RepStats(None if crawler is None else crawler.stats)
         frontier = None if crawler is None else frontier_of(crawler)
         self._frontier = frontier if frontier is not None and frontier.is_open else None
@@ -152,6 +155,8 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def __len__(self) -> int:
         """Return how many requests wait, with those that other workers have: they may come back."""
+        if self._is_put_off:
+            return 1  # there may be some
         try:
             self._look()
             if self._unanswered or self._done or self._back or self._pushes:
@@ -163,7 +168,7 @@ class HostQueue(Base):  # type: ignore[misc]
             older = count[old](self.key) if old in count else 0
         except (RedisError, OSError) as error:
             self._fail(error)
-            return 1  # there may be some
+            return 1
         held = sum(bool(held.entry) for held in self._held.values())
         return int(waiting) + int(older) + max(int(out) - held, len(self._buffer))
 
@@ -188,7 +193,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._pushes.append((self._pushed, _place_of(request), data))
         if self._failing_since is None:
             self._not_before = 0.0
-            self._try(self._send_pushes)
+        self._try(self._send_pushes)
 
     def pop(self, timeout: int = 0) -> Request | None:
         """Return the next request of the site that has been due for longest; None if none is."""
@@ -262,7 +267,7 @@ class HostQueue(Base):  # type: ignore[misc]
     def check(self) -> None:
         """Ask whether this worker still counts as alive, if it has said nothing for long."""
         now = monotonic()
-        if now > self._heard_at + LEASE / 3 and now >= self._not_before:
+        if now > self._heard_at + LEASE / 3:
             self._try(self._step, 0)
 
     # --- steps
@@ -280,12 +285,14 @@ class HostQueue(Base):  # type: ignore[misc]
         if state == b"dead":
             self._is_dead()
             return
-        if state == b"new" and self._steps > 1:
+        if state == b"new" and self._steps > 1:  # Redis has forgotten this worker
             self._forgotten = [held.entry for held in self._held.values() if held.entry]
-        self._stats.inc(names.QUEUE_TAKEN_OVER, moved) if moved else None
+            self._forgotten += [entry for entry, _ in self._buffer]
+        if moved:
+            self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
         self._buffer.extend(zip(taken[::2], taken[1::2], strict=True))
         if most >= 0:
-            self._later(BEAT, self._beat)
+            self._set(self._to_live, BEAT)
         has_moved = False
         if most > 0 and (self._is_first or (has_old and not taken)):
             self._is_first = False
@@ -293,7 +300,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if most > 0 and not taken:
             pause = 0.0 if has_moved else POLL if wait < 0 else min(POLL, wait / _MICRO)
             self._not_before = monotonic() + pause
-            self._later(max(pause, 0.001), self._wake)
+            self._set(self._to_wake, pause)
 
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
@@ -388,9 +395,10 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _leave(self) -> None:
         """Say what is done; what is not goes back to its place."""
-        self._is_closed = True
-        for timer in self._timers.values():
-            timer.cancel()
+        self._is_open = False
+        self._not_before = 0.0
+        for alarm in (self._to_tell, self._to_live, self._to_wake):
+            alarm.cancel()
         if self._unanswered is not None:
             self._try(self._step, 0)
         self._try(self._step, -1)
@@ -401,7 +409,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if interval is None and name in self._advice:
             interval = self._advice[name][1]
         self._advice[name] = seconds, interval
-        self._later(SOON, self._tell)
+        self._set(self._to_tell, SOON)
 
     def _tell(self) -> None:
         is_due = any(not seconds for seconds, _ in self._advice.values())
@@ -410,6 +418,7 @@ class HostQueue(Base):  # type: ignore[misc]
             self._wake()
 
     def _beat(self) -> None:
+        self._set(self._to_live, BEAT)
         for name in self._asking:
             self._asking[name] = True
             self._advise(name, UNDER_WAY)
@@ -421,20 +430,23 @@ class HostQueue(Base):  # type: ignore[misc]
     def _wake(self) -> None:
         if self._failing_since is None:
             self._not_before = 0.0
-        if self._frontier is not None:
+        if monotonic() < self._not_before:
+            self._set(self._to_wake, self._not_before - monotonic())
+        elif self._frontier is not None:
             self._frontier.wake()
 
-    def _later(self, seconds: float, do: Callable[[], None]) -> None:
-        """Call ``do`` later, unless that is planned already."""
-        is_open = self._crawler is not None and not self._is_closed
-        if is_open and do.__name__ not in self._timers:
-            self._timers[do.__name__] = call_later(seconds, self._fire, do)
+    def _set(self, alarm: Alarm, seconds: float) -> None:
+        if self._is_open:
+            alarm.set(seconds)
 
-    def _fire(self, do: Callable[[], None]) -> None:
-        del self._timers[do.__name__]
-        do()
+    @property
+    def _is_put_off(self) -> bool:
+        """Whether Redis has failed just now: each question may hold up the whole worker."""
+        return self._failing_since is not None and monotonic() < self._not_before
 
     def _try(self, do: Callable[..., None], *args: int) -> None:
+        if self._is_put_off:
+            return
         try:
             do(*args)
         except (RedisError, OSError) as error:
@@ -446,7 +458,7 @@ class HostQueue(Base):  # type: ignore[misc]
             raise error
         now = monotonic()
         self._not_before = now + RETRY
-        self._later(RETRY, self._wake)
+        self._set(self._to_wake, RETRY)
         if self._failing_since is None:
             self._failing_since = now
             logger.warning(

@@ -14,13 +14,19 @@ import pytest
 import redis
 from scrapy_redis.spiders import RedisMixin
 
+from scrapy_rep.redis_queue import HostQueue
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.test_stall import UntilSpider
 from tests.crawl.test_workers import Workers, at_work, until
+from tests.crawl.worker import BySentinel, WorkerSpider
 from tests.replies import Hang, html
 from tests.site import Authority, Site
-from tests.stores.servers import RedisServer, running_server
+from tests.stores.deployments import ClusterDeployment, SentinelDeployment
+from tests.stores.servers import RedisServer, running, running_server
+
+KEY = "%(spider)s:requests"
+"""The default key of scrapy-redis."""
 
 FEW = {"CONCURRENT_REQUESTS": 4}
 """A worker keeps at most sixteen requests that wait."""
@@ -292,3 +298,74 @@ async def test_without_a_store_the_queue_keeps_the_pace(site: Site, queue: Redis
     result = await visit(urls, REDIS_URL=queue.uri, **REDIS, expected=["REP_STORE is not set"])
     assert (len(result.downloaded), result.forbidden) == (8, [plain.url("/private")])
     assert min(gaps(paced)) >= 0.3
+
+
+@pytest.mark.filterwarnings(DEPRECATED)
+async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: RedisServer) -> None:
+    """REP_SHARED_PACE off: the queue knows no pace, and one request of each host waits here."""
+    paced = site.authorities(3, "User-agent: *\nCrawl-delay: 0.5\n")
+    urls = [url for shop in paced for url in pages(shop, 3)]
+    own = {"REDIS_URL": queue.uri, "REP_STORE": queue.uri, "REP_SHARED_PACE": False}
+    await visit(urls, SCHEDULER_PERSIST=True, **own, **REDIS)
+    assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
+    with redis.Redis(port=queue.port) as client:
+        assert set(client.hvals("requests:requests:pace")) <= {b"0"}
+
+
+def crawl_on(
+    site: Site, directory: Path, uri: str, client: Any, during: Callable[[], None], **settings: Any
+) -> Counter[str]:
+    """Two workers crawl 90 pages; return how often each was made, after what happens meanwhile."""
+    shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
+    workers = Workers(uri, directory, 2, **FEW, **settings)
+    try:
+        workers.ready()
+        queue = HostQueue(client, WorkerSpider(), settings.get("SCHEDULER_QUEUE_KEY", KEY))
+        for shop in shops:
+            for url in pages(shop, 30):
+                queue.push(queue.spider.request(url))
+        queue.spider.file.close()
+        workers.when(20)
+        during()
+        workers.finish()
+    finally:
+        workers.stop()
+    assert {hit.target for shop in shops for hit in shop.page_hits} == {f"/{n}" for n in range(30)}
+    return Counter(url for url, _ in workers.all_ends())
+
+
+@pytest.mark.slow
+def test_a_crawl_on_a_cluster(site: Site, tmp_path: Path) -> None:
+    """With a hash tag in the key: all keys of the queue are on one node."""
+    with running(ClusterDeployment(tmp_path)) as cluster:
+        port = cluster.servers[0].port
+        own = {
+            "REP_STORE": cluster.uri,
+            "REDIS_PARAMS": {"redis_cls": "redis.cluster.RedisCluster"},
+            "SCHEDULER_QUEUE_KEY": "{%(spider)s}:requests",
+        }
+        with redis.RedisCluster("127.0.0.1", port) as client:
+            uri = f"redis://127.0.0.1:{port}"
+            ends = crawl_on(site, tmp_path, uri, client, lambda: None, **own)
+    assert (len(ends), sum(ends.values())) == (90, 90)
+
+
+@pytest.mark.slow
+def test_a_crawl_goes_on_when_a_replica_takes_over(site: Site, tmp_path: Path) -> None:
+    """The master dies at mid-crawl; Sentinels choose another one."""
+    with running(SentinelDeployment(tmp_path, given_up_after=500)) as sentinels:
+        own = {
+            "REP_STORE": sentinels.uri,
+            "REDIS_PARAMS": {"redis_cls": "tests.crawl.worker.BySentinel"},
+        }
+        places = ",".join(str(each.port) for each in sentinels.sentinels)
+
+        def take_over() -> None:
+            master = sentinels.master()
+            master.stop()
+            until(lambda: sentinels.master() is not master)
+
+        with BySentinel.from_url(places) as client:
+            ends = crawl_on(site, tmp_path, places, client, take_over, **own)
+    assert len(ends) == 90
+    assert sum(ends.values()) <= 90 + 2 * 8  # what was done in the last moment

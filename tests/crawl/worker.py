@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
+from redis.sentinel import Sentinel
 from scrapy import Request, Spider, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
@@ -30,6 +31,7 @@ from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem
+from tests.stores.deployments import SentinelDeployment
 
 PATIENCE = 1.5
 """Seconds without a request after which a worker takes the crawl for finished."""
@@ -90,6 +92,16 @@ class WorkerSpider(Spider):
         stats = {k: v for k, v in self.crawler.stats.get_stats().items() if "robots" in k}
         self.say("stats", json.dumps(stats))
         self.file.close()
+
+
+class BySentinel:
+    """A client by way of Sentinels, for REDIS_PARAMS of scrapy-redis."""
+
+    @staticmethod
+    def from_url(ports: str, **how: Any) -> Any:
+        """A client of the master, whichever server that is; `ports` are those of the Sentinels."""
+        places = [("127.0.0.1", int(port)) for port in ports.split(",")]
+        return Sentinel(places).master_for(SentinelDeployment.name, **how)
 
 
 def fill(server: Any, urls: Iterable[str]) -> None:
