@@ -9,8 +9,10 @@ sites that ask for a pace are enough to fill all workers with them, and to stop 
 - ``KEY:hosts``: all requests, in a sorted set of one score, so in the order of their octets. A
   member is the name of a site, a zero, the priority, the time of the push, and the request. The
   next request of a site is the first one that begins with its name, and a site costs no key.
-- ``KEY:due``: the names of the sites, by the time from which they may be asked. A pop takes the
-  one that has been due for longest, and moves it.
+- ``KEY:due``: the names of the sites. Those that have to wait stand there by the time from which
+  they may be asked, and behind them the *ring* of all others, by the time when they were asked
+  last. A step takes the two in turn, so that a site that asks for a pace does not lose time while
+  the ring goes round. Who is asked is moved.
 - ``KEY:pace``: by how much. A site that is not there is new: it is moved by :data:`UNDER_WAY`, in
   which the worker that got its first request finds out.
 - ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
@@ -312,8 +314,9 @@ class HostQueue(Base):  # type: ignore[misc]
             argv += [len(entries), *entries]
             entries.clear()
         argv.append(len(self._advice))
-        for name, (wait, interval) in self._advice.items():
-            argv += [name, int(wait * _MICRO)]
+        now = monotonic()
+        for name, (when, interval) in self._advice.items():
+            argv += [name, int(max(when - now, 0.0) * _MICRO)]
             argv.append("" if interval is None else int(interval * _MICRO))
         self._advice.clear()
         return argv
@@ -408,11 +411,11 @@ class HostQueue(Base):  # type: ignore[misc]
     def _advise(self, name: str, seconds: float, interval: float | None = None) -> None:
         if interval is None and name in self._advice:
             interval = self._advice[name][1]
-        self._advice[name] = seconds, interval
+        self._advice[name] = monotonic() + seconds, interval
         self._set(self._to_tell, SOON)
 
     def _tell(self) -> None:
-        is_due = any(not seconds for seconds, _ in self._advice.values())
+        is_due = any(when <= monotonic() for when, _ in self._advice.values())
         self._try(self._step, 0)
         if is_due:
             self._wake()

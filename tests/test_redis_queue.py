@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -79,6 +80,20 @@ def test_sites_take_turns(queue: HostQueue) -> None:
     push(queue, *pages("a", 3), *pages("b", 2), *pages("c", 1))
     a, b, c = pages("a", 3), pages("b", 2), pages("c", 1)
     assert popped(queue) == [a[0], b[0], c[0], a[1], b[1], a[2]]
+
+
+def test_a_site_that_had_to_wait_goes_next(queue: HostQueue) -> None:
+    """The others take turns with such sites, however many there are of both."""
+    for number in range(30):
+        push(queue, *pages(f"ring{number}", 1))
+    push(queue, *pages("a", 3), *pages("b", 1))
+    for site, interval in (("a", 60.0), ("b", 0.001)):
+        queue._advise(f"https://{site}.example", 0.001, interval)
+    queue._step(0)
+    time.sleep(0.01)
+    found = popped(queue)
+    assert set(found[:4:2]) == {"https://a.example/0", "https://b.example/0"}
+    assert len(found) == 32  # two of the first one have to wait
 
 
 def test_priorities_hold_within_a_site(queue: HostQueue) -> None:

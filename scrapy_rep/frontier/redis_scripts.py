@@ -8,9 +8,10 @@ local function n(number) return string.format('%.0f', number) end
 local function name_of(member)
   return string.sub(member, 1, string.find(member, '\\0', 1, true) - 1)
 end
+local RING = 4e15  -- the sites that wait for nothing, by the time when they were asked last
 local function add(member)
   redis.call('ZADD', queue, 0, member)
-  redis.call('ZADD', due, 'NX', n(now), name_of(member))
+  redis.call('ZADD', due, 'NX', n(RING + now), name_of(member))
 end
 """
 
@@ -76,7 +77,7 @@ if lives_until < 0 then return {now, 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
 local step = worker .. '\\0' .. number
 local taken = between(out, step, step .. '\\255', 1000)
-local moved, wait = 0, -1
+local moved, wait, paces = 0, -1, {}
 if #taken == 0 then
   each(1, function(entry) redis.call('ZADD', out, 0, entry) end)
   each(1, function(entry) redis.call('ZREM', out, entry) end)
@@ -89,7 +90,8 @@ if #taken == 0 then
     end
   end)
   each(3, function(name, wait, interval)
-    redis.call('ZADD', due, n(now + tonumber(wait)), name)
+    local when = wait == '0' and interval == '0' and RING + now or now + tonumber(wait)
+    redis.call('ZADD', due, n(when), name)
     if interval ~= '' then redis.call('HSET', pace, name, interval) end
   end)
   if most < 0 then
@@ -111,24 +113,35 @@ if #taken == 0 then
     end
   end
   redis.call('ZADD', workers, n(now + lease), worker)
+  local timed, ring, any = {'-inf', n(now)}, {n(RING), '+inf'}, {'-inf', '+inf'}
+  local orders = {[0] = {ring, timed, any}, [1] = {timed, ring, any}}
   for i = 1, 3 * most do
-    local name, when = unpack(redis.call('ZRANGE', due, 0, 0, 'WITHSCORES'))
-    if not name or #taken >= most then break end
+    if #taken >= most then break end
+    local name, when
+    for _, range in ipairs(orders[i % 2]) do
+      name, when = unpack(redis.call('ZRANGEBYSCORE', due, range[1], range[2],
+        'WITHSCORES', 'LIMIT', 0, 1))
+      if name then break end
+    end
+    if not name then break end
+    when = tonumber(when)
     local interval = tonumber(redis.call('HGET', pace, name))
-    local early = tonumber(when) - now - i
+    local early = when < RING and when - now or 0
     if early > 0 and early <= math.max(60000000, 2 * (interval or 0)) then
       wait = early
       break
-    elseif early > 0 and interval and interval > 0 then  -- the clock was set back
-      redis.call('ZADD', due, n(now + interval), name)
+    elseif early > 0 then  -- the clock was set back
+      redis.call('ZADD', due, n(now + (interval or 0)), name)
     else
       local member = between(queue, name .. '\\0', name .. '\\1', 1)[1]
       if member then
         taken[#taken + 1] = step .. member
+        paces[#taken] = interval and n(interval) or ''
         redis.call('ZADD', out, 0, taken[#taken])
         redis.call('ZREM', queue, member)
         if string.sub(name, 1, 1) == '-' then interval = interval or 0 end
-        redis.call('ZADD', due, n(now + math.max(interval or first, i)), name)
+        interval = interval or first
+        redis.call('ZADD', due, n(interval > 0 and now + interval or RING + now + i), name)
       else
         redis.call('ZREM', due, name)
         redis.call('HDEL', pace, name)
@@ -137,9 +150,9 @@ if #taken == 0 then
   end
 end
 local reply = {now, is_new and 'new' or 'known', wait, moved, redis.call('EXISTS', old)}
-for _, entry in ipairs(taken) do
+for i, entry in ipairs(taken) do
   reply[#reply + 1] = entry
-  reply[#reply + 1] = redis.call('HGET', pace, name_of(member_of(entry))) or ''
+  reply[#reply + 1] = paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or ''
 end
 return reply
 """
