@@ -251,7 +251,8 @@ def test_a_flush_removes_what_an_older_class_keeps(client: Any, queue: HostQueue
 
 def test_without_a_crawl_a_failure_is_raised(its_server: RedisServer) -> None:
     """A script that pushes requests must learn that it did not."""
-    with running_server() as server, redis.Redis(port=server.port) as client:
+    with running_server() as server:
+        client = redis.Redis(port=server.port, retry=Retry(NoBackoff(), 0))
         queue = queue_of(client)
         server.stop()
         with pytest.raises(redis.RedisError):

@@ -113,40 +113,41 @@ if #taken == 0 then
     end
   end
   redis.call('ZADD', workers, n(now + lease), worker)
-  local timed, ring, any = {'-inf', n(now)}, {n(RING), '+inf'}, {'-inf', '+inf'}
-  local orders = {[0] = {ring, timed, any}, [1] = {timed, ring, any}}
-  for i = 1, 3 * most do
-    if #taken >= most then break end
-    local name, when
-    for _, range in ipairs(orders[i % 2]) do
-      name, when = unpack(redis.call('ZRANGEBYSCORE', due, range[1], range[2],
-        'WITHSCORES', 'LIMIT', 0, 1))
-      if name then break end
+  for round = 1, most do  -- a site has one request in each
+    local rest = most - #taken
+    local timed = redis.call('ZRANGEBYSCORE', due, '-inf', n(now), 'LIMIT', 0, rest)
+    local ring = redis.call('ZRANGEBYSCORE', due, n(RING), '+inf', 'LIMIT', 0, rest)
+    local names = {}
+    for i = 1, math.max(#timed, #ring) do
+      names[#names + 1] = timed[i]
+      names[#names + 1] = ring[i]
     end
-    if not name then break end
-    when = tonumber(when)
-    local interval = tonumber(redis.call('HGET', pace, name))
-    local early = when < RING and when - now or 0
-    if early > 0 and early <= math.max(60000000, 2 * (interval or 0)) then
-      wait = early
-      break
-    elseif early > 0 then  -- the clock was set back
-      redis.call('ZADD', due, n(now + (interval or 0)), name)
-    else
+    if rest == 0 or #names == 0 then break end
+    local intervals = redis.call('HMGET', pace, unpack(names))
+    for i = 1, math.min(#names, rest) do
+      local name, known = names[i], intervals[i]
       local member = between(queue, name .. '\\0', name .. '\\1', 1)[1]
       if member then
         taken[#taken + 1] = step .. member
-        paces[#taken] = interval and n(interval) or ''
+        paces[#taken] = known or ''
         redis.call('ZADD', out, 0, taken[#taken])
         redis.call('ZREM', queue, member)
-        if string.sub(name, 1, 1) == '-' then interval = interval or 0 end
-        interval = interval or first
-        redis.call('ZADD', due, n(interval > 0 and now + interval or RING + now + i), name)
+        local interval = tonumber(known or (string.sub(name, 1, 1) == '-' and 0 or first))
+        local when = interval > 0 and now + interval or RING + now + round
+        redis.call('ZADD', due, n(when), name)
       else
         redis.call('ZREM', due, name)
         redis.call('HDEL', pace, name)
       end
     end
+  end
+  for i = 1, most do
+    local name, when = unpack(redis.call('ZRANGE', due, 0, 0, 'WITHSCORES'))
+    wait = name and tonumber(when) < RING and tonumber(when) - now or -1
+    if wait <= 60000000 then break end
+    local interval = tonumber(redis.call('HGET', pace, name)) or 0
+    if wait <= 2 * interval then break end
+    redis.call('ZADD', due, n(now + interval), name)  -- the clock was set back
   end
 end
 local reply = {now, is_new and 'new' or 'known', wait, moved, redis.call('EXISTS', old)}

@@ -17,6 +17,7 @@ from scrapy_redis.spiders import RedisMixin
 from scrapy_rep.redis_queue import HostQueue
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps, pages
+from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_stall import UntilSpider
 from tests.crawl.test_workers import Workers, at_work, until
 from tests.crawl.worker import BySentinel, WorkerSpider
@@ -30,6 +31,14 @@ KEY = "%(spider)s:requests"
 
 FEW = {"CONCURRENT_REQUESTS": 4}
 """A worker keeps at most sixteen requests that wait."""
+
+
+REDIS = {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+}
+DEPRECATED = "ignore::scrapy.exceptions.ScrapyDeprecationWarning"
+"""scrapy-redis uses methods of Scrapy that are deprecated."""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +75,49 @@ def come(shops: list[Authority], each: int) -> Callable[[], bool]:
     return lambda: all(len(shop.page_hits) >= each for shop in shops)
 
 
+def own(server: RedisServer, **settings: Any) -> dict[str, Any]:
+    """The settings of a project with this queue."""
+    return {"REDIS_URL": server.uri, "REP_STORE": server.uri, **REDIS, **settings}
+
+
+@pytest.mark.filterwarnings(DEPRECATED)
+async def test_sites_that_wait_delay_no_other(site: Site, queue: RedisServer) -> None:
+    """Three paced hosts and a silent one with twenty requests each are ahead of all others.
+
+    A worker keeps at most eight requests here.
+    """
+    paced = site.authorities(3, "User-agent: *\nCrawl-delay: 60\n")
+    silent = site.authority(Hang())
+    plain = site.authorities(5, "User-agent: *\nDisallow: /private\n")
+    until = [url for shop in plain for url in pages(shop, 5)]
+    plans = [url for shop in [*paced, silent] for url in pages(shop, 20)] + until
+    settings = own(queue, CONCURRENT_REQUESTS=2, REP_TIMEOUT=60)
+    await visit(plans, UntilSpider, until=until, whole=False, **settings)
+    assert [len(shop.page_hits) for shop in plain] == [5] * 5
+    assert [len(shop.robots_hits) for shop in [*paced, silent, *plain]] == [1] * 9
+
+
+@pytest.mark.filterwarnings(DEPRECATED)
+async def test_what_a_dead_worker_had_comes_back(
+    site: Site, queue: RedisServer, constants: Callable[..., None]
+) -> None:
+    """It took all there was, and gave no sign of life for a lease."""
+    constants("redis_queue", LEASE=1.0, BEAT=0.1)
+    plain = site.authorities(3, "User-agent: *\nDisallow: /private\n")
+    urls = [shop.url("/") for shop in plain]
+    with redis.Redis(port=queue.port) as client:
+        spider = RequestsSpider()
+        dead = HostQueue(client, spider, KEY)
+        for url in urls:
+            dead.push(spider.request(url))
+        dead._step(8)
+        assert client.zcard("requests:requests:hosts") == 0
+    result = await visit([], **own(queue), whole=False)
+    assert sorted(end.url for end in result.endings) == sorted(urls)
+    assert result.stats["robotstxt/queue/taken_over"] == 3
+
+
+@pytest.mark.slow
 def test_sites_that_wait_stop_no_worker(site: Site, queue: RedisServer, tmp_path: Path) -> None:
     """Four paced hosts and a silent one with fifty requests each are ahead of all others."""
     paced = site.authorities(4, "User-agent: *\nCrawl-delay: 60\n")
@@ -79,6 +131,7 @@ def test_sites_that_wait_stop_no_worker(site: Site, queue: RedisServer, tmp_path
     assert [len(shop.robots_hits) for shop in [*paced, silent, *plain]] == [1] * 10
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing(site: Site, queue: RedisServer, tmp_path: Path) -> None:
     """SIGKILL at mid-crawl: others get what it had, and twice at most what it had under way."""
     plain = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
@@ -95,6 +148,7 @@ def test_a_killed_worker_loses_nothing(site: Site, queue: RedisServer, tmp_path:
     assert min(gaps(paced)) >= 0.5
 
 
+@pytest.mark.slow
 def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: Path) -> None:
     """SIGTERM at mid-crawl: nothing is lost, nothing comes twice, nothing has to lapse first."""
     plain = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
@@ -120,14 +174,15 @@ def test_an_outage_of_redis_loses_nothing(site: Site, tmp_path: Path) -> None:
     paced = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
     urls = [url for shop in shops for url in pages(shop, 50)] + pages(paced, 15)
     kept = ["--appendonly", "yes", "--appendfsync", "always"]
-    with running_server(*kept) as server:
-        own = {"QUEUE_LEASE": 3.0, "REP_SHARED_PACE": True}
-        with working(server, tmp_path, 2, urls, **own) as workers:
-            workers.when(30)
-            server.stop()
-            time.sleep(5.0)
-            server.start()
-            said = workers.finish()
+    with (
+        running_server(*kept) as server,
+        working(server, tmp_path, 2, urls, QUEUE_LEASE=3.0) as workers,
+    ):
+        workers.when(30)
+        server.stop()
+        time.sleep(5.0)
+        server.start()
+        said = workers.finish()
     assert Counter(url for url, _ in workers.all_ends()) == Counter(urls)
     assert min(gaps(paced)) >= 0.5
     for each in said:
@@ -159,6 +214,7 @@ def test_a_redis_that_refuses_to_write_loses_nothing(
     assert Counter(url for url, _ in workers.all_ends()) == Counter(urls)
 
 
+@pytest.mark.slow
 def test_what_a_worker_has_survives_a_redis_that_forgets(
     site: Site, queue: RedisServer, tmp_path: Path
 ) -> None:
@@ -224,14 +280,6 @@ def test_workers_with_an_older_class_may_go_on_during_an_upgrade(
     assert workers.all_ends()
 
 
-REDIS = {
-    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-}
-DEPRECATED = "ignore::scrapy.exceptions.ScrapyDeprecationWarning"
-"""scrapy-redis uses methods of Scrapy that are deprecated."""
-
-
 class StartListSpider(RedisMixin, UntilSpider):  # type: ignore[misc]
     """A spider with a start list in Redis."""
 
@@ -259,9 +307,7 @@ async def test_a_start_list_is_read_while_sites_wait(site: Site, queue: RedisSer
         StartListSpider,
         until=pages(plain, 40),
         whole=False,
-        REDIS_URL=queue.uri,
-        REP_STORE=queue.uri,
-        **REDIS,
+        **own(queue),
     )
     assert len(plain.page_hits) == 40
 
@@ -275,16 +321,15 @@ async def test_requests_are_there_in_the_next_run_if_they_are_to_persist(
     paced = site.authority("User-agent: *\nCrawl-delay: 60\n")
     plain = site.authority("User-agent: *\nDisallow: /private\n")
     urls = pages(paced, 5) + pages(plain, 2)
-    own = {"REDIS_URL": queue.uri, "SCHEDULER_PERSIST": persist, "REP_STORE": queue.uri, **REDIS}
-    await visit(urls, UntilSpider, until=pages(plain, 2), whole=False, **own)
+    settings = own(queue, SCHEDULER_PERSIST=persist)
+    await visit(urls, UntilSpider, until=pages(plain, 2), whole=False, **settings)
     with redis.Redis(port=queue.port) as client:
         made = len(paced.page_hits)
         assert client.zcard("requests:requests:hosts") == (5 - made if persist else 0)
         assert client.zcard("requests:requests:out") == 0
         assert client.zcard("requests:requests:workers") == 0
-    flushed = {**own, "SCHEDULER_FLUSH_ON_START": True}
     other = site.authority("User-agent: *\nDisallow: /private\n")
-    await visit(pages(other, 2), **flushed)
+    await visit(pages(other, 2), **settings, SCHEDULER_FLUSH_ON_START=True)
     assert len(paced.page_hits) == made
     assert len(other.page_hits) == 2
 
@@ -305,8 +350,7 @@ async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: Redis
     """REP_SHARED_PACE off: the queue knows no pace, and one request of each host waits here."""
     paced = site.authorities(3, "User-agent: *\nCrawl-delay: 0.5\n")
     urls = [url for shop in paced for url in pages(shop, 3)]
-    own = {"REDIS_URL": queue.uri, "REP_STORE": queue.uri, "REP_SHARED_PACE": False}
-    await visit(urls, SCHEDULER_PERSIST=True, **own, **REDIS)
+    await visit(urls, **own(queue, SCHEDULER_PERSIST=True, REP_SHARED_PACE=False))
     assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
     with redis.Redis(port=queue.port) as client:
         assert set(client.hvals("requests:requests:pace")) <= {b"0"}
@@ -315,14 +359,14 @@ async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: Redis
 def crawl_on(
     site: Site, directory: Path, uri: str, client: Any, during: Callable[[], None], **settings: Any
 ) -> Counter[str]:
-    """Two workers crawl 90 pages; return how often each was made, after what happens meanwhile."""
+    """Two workers crawl 45 pages; return how often each was made, after what happens meanwhile."""
     shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
     workers = Workers(uri, directory, 2, **FEW, **settings)
     try:
         workers.ready()
         queue = HostQueue(client, WorkerSpider(), settings.get("SCHEDULER_QUEUE_KEY", KEY))
         for shop in shops:
-            for url in pages(shop, 30):
+            for url in pages(shop, 15):
                 queue.push(queue.spider.request(url))
         queue.spider.file.close()
         workers.when(20)
@@ -330,7 +374,7 @@ def crawl_on(
         workers.finish()
     finally:
         workers.stop()
-    assert {hit.target for shop in shops for hit in shop.page_hits} == {f"/{n}" for n in range(30)}
+    assert {hit.target for shop in shops for hit in shop.page_hits} == {f"/{n}" for n in range(15)}
     return Counter(url for url, _ in workers.all_ends())
 
 
@@ -339,22 +383,22 @@ def test_a_crawl_on_a_cluster(site: Site, tmp_path: Path) -> None:
     """With a hash tag in the key: all keys of the queue are on one node."""
     with running(ClusterDeployment(tmp_path)) as cluster:
         port = cluster.servers[0].port
-        own = {
+        settings = {
             "REP_STORE": cluster.uri,
             "REDIS_PARAMS": {"redis_cls": "redis.cluster.RedisCluster"},
             "SCHEDULER_QUEUE_KEY": "{%(spider)s}:requests",
         }
         with redis.RedisCluster("127.0.0.1", port) as client:
             uri = f"redis://127.0.0.1:{port}"
-            ends = crawl_on(site, tmp_path, uri, client, lambda: None, **own)
-    assert (len(ends), sum(ends.values())) == (90, 90)
+            ends = crawl_on(site, tmp_path, uri, client, lambda: None, **settings)
+    assert (len(ends), sum(ends.values())) == (45, 45)
 
 
 @pytest.mark.slow
 def test_a_crawl_goes_on_when_a_replica_takes_over(site: Site, tmp_path: Path) -> None:
     """The master dies at mid-crawl; Sentinels choose another one."""
     with running(SentinelDeployment(tmp_path, given_up_after=500)) as sentinels:
-        own = {
+        settings = {
             "REP_STORE": sentinels.uri,
             "REDIS_PARAMS": {"redis_cls": "tests.crawl.worker.BySentinel"},
         }
@@ -366,6 +410,6 @@ def test_a_crawl_goes_on_when_a_replica_takes_over(site: Site, tmp_path: Path) -
             until(lambda: sentinels.master() is not master)
 
         with BySentinel.from_url(places) as client:
-            ends = crawl_on(site, tmp_path, places, client, take_over, **own)
-    assert len(ends) == 90
-    assert sum(ends.values()) <= 90 + 2 * 8  # what was done in the last moment
+            ends = crawl_on(site, tmp_path, places, client, take_over, **settings)
+    assert len(ends) == 45
+    assert sum(ends.values()) <= 45 + 2 * 8  # what was done in the last moment
