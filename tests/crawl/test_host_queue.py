@@ -180,7 +180,7 @@ def test_an_outage_of_redis_loses_nothing(site: Site, tmp_path: Path) -> None:
     ):
         workers.when(30)
         server.stop()
-        time.sleep(5.0)
+        time.sleep(4.0)
         server.start()
         said = workers.finish()
     assert Counter(url for url, _ in workers.all_ends()) == Counter(urls)
@@ -237,11 +237,11 @@ def test_a_worker_that_was_stopped_drops_what_others_have_got(
     """SIGSTOP for longer than a lease: twice at most what it had under way or had just done."""
     shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.2))
     paced = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
-    urls = [url for shop in shops for url in pages(shop, 60)] + pages(paced, 30)
+    urls = [url for shop in shops for url in pages(shop, 40)] + pages(paced, 16)
     with working(queue, tmp_path, 2, urls, QUEUE_LEASE=3.0) as workers:
-        workers.when(40)
+        workers.when(30)
         workers.processes[1].send_signal(signal.SIGSTOP)
-        time.sleep(7.0)
+        time.sleep(5.0)
         assert len(workers.all_ends()) < len(urls)
         workers.processes[1].send_signal(signal.SIGCONT)
         said = workers.finish()
