@@ -180,7 +180,7 @@ def test_a_killed_worker_loses_nothing(
 ) -> None:
     """SIGKILL at mid-crawl: all URLs end right, whoever held which lease.
 
-    Twice end at most those that it had under way, or had not said that they were done.
+    Twice end at most those that it had under way or waiting, and had not said that they were done.
     """
     estate = Estate(site, count)
     expected = estate.expected
@@ -190,7 +190,7 @@ def test_a_killed_worker_loses_nothing(
     workers.finish(killed=1)
     ends = workers.all_ends()
     assert expected == dict(ends)
-    assert len(ends) <= len(expected) + CONCURRENT + BATCH
+    assert len(ends) <= len(expected) + 5 * CONCURRENT + BATCH
     estate.check_pages()
     print(f"ended twice: {len(ends) - len(expected)} of {10 * count}")  # noqa: T201
 
