@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from importlib.util import find_spec
+from inspect import getattr_static
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 _SETTING = "DOWNLOADER_MIDDLEWARES"
+_QUEUE_CLASS = "SCHEDULER_QUEUE_CLASS"
+_HOST_QUEUE = "scrapy_rep.redis_queue.HostQueue"
+_REDIS_SCHEDULER = "scrapy_redis.scheduler.Scheduler"
+_MAKERS = "from_settings", "open"
+"""The methods of that scheduler by which it makes its queue."""
+
 _DEFAULT_ORDER = 100
 _LAST_ORDER = 100_000
 
@@ -70,6 +77,8 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Enable the three middlewares of this package, and wrap the scheduler.
 
+        Under scrapy-redis's scheduler, :class:`HostQueue` is the queue if the project sets none.
+
         :class:`RepDownloaderMiddleware` takes the place of Scrapy's ``RobotsTxtMiddleware``, and
         its order if the project gives one. What the project configures itself is left as it is.
 
@@ -98,9 +107,26 @@ class Addon:
         if isinstance(base, type):
             priority = settings.getpriority("SCHEDULER") or 0
             settings.set("SCHEDULER", with_frontier(base), priority=priority)
+            _choose_queue(settings, base)
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
         )
+
+
+def _choose_queue(settings: BaseSettings, scheduler: type[Any]) -> None:
+    """Use :class:`HostQueue` under scrapy-redis's scheduler, if the project sets no other queue.
+
+    A subclass may make its queue in another way; then a line names the setting.
+    """
+    its = next((c for c in scheduler.__mro__ if global_object_name(c) == _REDIS_SCHEDULER), None)
+    if its is None or settings.get(_QUEUE_CLASS):
+        return
+    if any(getattr_static(scheduler, name) is not getattr_static(its, name) for name in _MAKERS):
+        said = '%s opens a queue of its own. %s = "%s" lets requests wait in Redis for their site'
+        logger.info(said, global_object_name(scheduler), _QUEUE_CLASS, _HOST_QUEUE)
+        return
+    settings.set(_QUEUE_CLASS, _HOST_QUEUE, priority="addon")
+    logger.info('%s = "%s": requests wait in Redis for their site', _QUEUE_CLASS, _HOST_QUEUE)
 
 
 def _check(settings: BaseSettings) -> None:

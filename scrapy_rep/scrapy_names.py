@@ -33,6 +33,7 @@ logger = logging.getLogger("scrapy_rep")
 ACTIVE: Final = "engine.downloader.active"
 TOTAL: Final = "engine.downloader.total_concurrency"
 CLOSING: Final = "engine._slot.closing"
+IN_PROGRESS: Final = "engine._slot.inprogress"
 WAKING: Final = "engine._slot.nextcall.schedule"
 HANDLER: Final = "engine.downloader.handlers._get_handler"
 PROXY_LOGIN: Final = "_auth_proxy"
@@ -52,6 +53,7 @@ NAMES: Final[dict[str, str | None]] = {
     ACTIVE: None,
     CLOSING: None,
     TOTAL: "requests that wait, and fetches of robots.txt, count towards CONCURRENT_REQUESTS",
+    IN_PROGRESS: "a queue in Redis takes a request for done before its callback is",
     WAKING: "requests that have waited may start up to five seconds late",
     HANDLER: "a robots.txt that nothing waits for any more is downloaded until REP_TIMEOUT",
     PROXY_LOGIN: "the robots.txt for a retried page is fetched without its proxy's login",
@@ -137,6 +139,15 @@ class ScrapyNames:
         """The requests that the downloader has, from the first middleware to the last."""
         active: AbstractSet[Request] = self._crawler.engine.downloader.active
         return active
+
+    @property
+    def in_progress(self) -> AbstractSet[Request]:
+        """The requests that the engine has, until their callbacks have ended."""
+        slot = self._crawler.engine._slot  # noqa: SLF001
+        if IN_PROGRESS in self._missing:
+            return self.active
+        in_progress: AbstractSet[Request] = frozenset() if slot is None else slot.inprogress
+        return in_progress
 
     @property
     def is_full(self) -> bool:

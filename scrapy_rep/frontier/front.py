@@ -87,6 +87,8 @@ class Front:
             if self._is_scrapys:
                 setting = "SCHEDULER_PRIORITY_QUEUE"
                 usual = global_object_name(DownloaderAwarePriorityQueue)
+            elif self._settings.get("SCHEDULER_QUEUE_CLASS"):  # scrapy-redis
+                setting, usual = "SCHEDULER_QUEUE_CLASS", "scrapy_rep.redis_queue.HostQueue"
             logger.warning(
                 '%d requests wait for their sites, and %s = "%s" has one queue for all sites, so '
                 'those behind them wait as well. %s = "%s" has one for each',

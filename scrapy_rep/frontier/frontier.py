@@ -19,13 +19,14 @@ first, and all requests go to the gate, where they wait in place.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.frontier.alarm import Alarm
+from scrapy_rep.frontier.cluster import ClusterFront
 from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
 from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
 from scrapy_rep.frontier.progress import Progress
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.frontier.cluster import HostQueue
+    from scrapy_rep.frontier.neighbours import Politeness, Readiness
     from scrapy_rep.frontier.places import Places
     from scrapy_rep.frontier.sites import Site, SiteQueues
     from scrapy_rep.scrapy_names import ScrapyNames
@@ -60,52 +63,6 @@ seldom be slowed down: behind 1,100 slow sites of 100 URLs each others may come.
 _PAUSE: Final = 0.5e-6
 """Seconds by which each one beyond that puts off the next request of ``start()``: 50 ms at 300,000.
 A million is reached after two days."""
-
-
-class Readiness(Protocol):
-    """The gate, as the frontier sees it."""
-
-    def key_of(self, request: Request) -> str:
-        """Return the key of the site that a request belongs to."""
-
-    def knows(self, authority: Authority) -> bool:
-        """Return whether the rules of an authority are in memory, and hold."""
-
-    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
-        """Return what blocks a request; None if nothing does, or if the gate refuses it.
-
-        ``room`` is what it waits for if its slot has none.
-        """
-
-    def begin(self, request: Request, state: RequestState) -> None:
-        """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
-
-
-class Politeness(Protocol):
-    """The turns, as the frontier sees them."""
-
-    @property
-    def occupied(self) -> Mapping[str, object]:
-        """The hosts of requests that are under way, have a turn next, or wait at the last step."""
-
-    def is_due(self, name: str) -> bool:
-        """Return whether a request to a host may be handed out, as far as this crawl knows."""
-
-    def look(self) -> bool:
-        """Free the turns of requests that do not come, and end those that were cancelled.
-
-        Return whether there were any.
-        """
-
-    def left(self, request: Request) -> None:
-        """Note that the download of a request has ended."""
-
-    def interval_of(self, name: str) -> float:
-        """Return the interval that is kept at a host; 0 if none is."""
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The seconds until a host is looked at again; None if none waits for a time."""
 
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
@@ -163,6 +120,9 @@ class Frontier:
         """Returns how many fetches pause between two attempts."""
         self._has_queues = False
         self._front: Front | None = None
+        self._cluster: ClusterFront | None = None
+        self.host_queue: HostQueue | None = None
+        """The queue of the scheduler, if it keeps the requests of a site until that is due."""
         is_scrapys = is_scrapys_scheduler(settings)
         self.keeps = bool(settings["JOBDIR"]) or (
             not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
@@ -200,10 +160,25 @@ class Frontier:
 
     def opened(self) -> None:
         """Use a front if the queues of the scheduler, which are open, have not joined."""
-        if not self._has_queues:
+        if self.host_queue is not None:
+            shared = self.host_queue, self._turns, self._clock, self._stats
+            self._front = self._cluster = ClusterFront(self._crawler, *shared)
+        elif not self._has_queues:
             self._front = Front(self._crawler.settings)
+        if self._front is not None:
             self.sites = Sites(self, self._scrapy.wake, by_priority=True)
             self.sites.join(self._front, {})
+
+    def drop_read_ahead(self) -> None:
+        """Forget what was read ahead: others have got it."""
+        self.chosen, waited = None, self.sites.waited
+        self.opened()
+        self.sites.waited = waited
+
+    def done(self, requests: Iterable[Request]) -> list[Request]:
+        """Return those that neither the engine has nor a front."""
+        in_progress, kept = self._scrapy.in_progress, self._front.requests if self._front else ()
+        return [each for each in requests if each not in in_progress and each not in kept]
 
     def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
         """Add the queues of a scheduler, with the number of requests by key."""
@@ -225,8 +200,12 @@ class Frontier:
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the next request that nothing blocks; None if there is none for now."""
+        if self._cluster is not None:
+            self._guarded(self._cluster.queue.check)
         if self._front is not None:
             request = self._next_of_front(self._front, pop)
+            if request is None and self._cluster is not None:
+                self._cluster.read_start_list()
         else:
             request = pop() if self._has_chosen() else None
         self._asked_in_vain = request is None
@@ -278,7 +257,7 @@ class Frontier:
                 continue
             else:
                 request, self.chosen = self.chosen, None
-                if request is None:  # a fault
+                if request not in front.requests:  # a fault, or it has gone back
                     continue
             del front.requests[request]
             return request
@@ -288,6 +267,10 @@ class Frontier:
     def _read_ahead(self, front: Front, request: Request) -> None:
         restored(request)
         key = self._gate.key_of(request)
+        if self._cluster is not None:
+            lacks_rules = self.rules_of(key) is not None
+            if not self._cluster.takes(request, key, self.sites.by_key.get(key), lacks_rules):
+                return
         front.push(key, request)
         self.sites.pushed(key)
 
@@ -313,10 +296,15 @@ class Frontier:
         except Exception as error:  # noqa: BLE001
             self._stats.own_fault("The look at a request", error)
             block = None
+        cluster = self._cluster
         if block is None:
+            if cluster is not None:
+                cluster.handed_out(request, state)
             self._slots.handed_out(request, slot)
             state.move(Stage.HANDED_OUT)
             state.is_scheduled = True
+        elif cluster and not cluster.keeps(request, block, self.sites.is_wanted(block)):
+            return None
         elif block.state is State.UNTIL:
             self._look_again_at(block.what)
         return block
@@ -333,6 +321,8 @@ class Frontier:
         authority: Any = block.what
         self._demand.begins(authority)
         self._gate.begin(request, self.states[request])
+        if self._cluster is not None:
+            self._cluster.queue.asks(str(authority))
 
     def is_free(self, block: Block) -> bool:
         """Return whether a site that is blocked should be asked once more."""
@@ -340,7 +330,8 @@ class Frontier:
         if block.state is State.FETCH:
             return self._demand.has_place(self.sites.unasked)
         if block.state is State.TURN:
-            return self._turns.is_due(what)
+            goes_back = self._cluster is not None and self._cluster.returns(what)
+            return goes_back or self._turns.is_due(what)
         if self._front is not None:
             return not self._slots.is_full(what)
         return self._slots.is_idle(what)
@@ -364,11 +355,18 @@ class Frontier:
     def arrived(self, authority: Authority) -> None:
         """Note that the rules of an authority have come, or that their fetch has failed."""
         self._guarded(self._demand.ended, authority)
+        if self._cluster is not None:
+            self._cluster.queue.asked(str(authority))
         self._guarded(self.sites.arrived, Block(State.RULES, authority), str(authority))
 
     def due(self, host: str) -> None:
         """Note that a request to a host may be handed out."""
         self._guarded(self.sites.freed, Block(State.TURN, host))
+
+    def not_due(self, host: str) -> None:
+        """Note that none may be for a while: what waits for it may go back to its queue."""
+        if self._cluster is not None:
+            self.due(host)
 
     def sent(self, request: Request, state: RequestState) -> None:
         """Note that a request has passed the last step."""
@@ -377,6 +375,8 @@ class Frontier:
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
         self._guarded(self._slots.left, request)
+        if self._cluster is not None:
+            self._guarded(self._cluster.sent, request, self.states[request])
 
     def _has_left(self, slot: str) -> None:
         self._guarded(self.sites.left, Block(State.ROOM, slot))
@@ -455,6 +455,10 @@ class Frontier:
             return None
         delays = (self._turns.seconds_left, self._alarm.seconds_left)
         return min((delay for delay in delays if delay is not None), default=None)
+
+    def wake(self) -> None:
+        """Make the engine ask the scheduler."""
+        self._scrapy.wake()
 
     @property
     def is_closing(self) -> bool:

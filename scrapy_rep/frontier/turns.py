@@ -71,6 +71,9 @@ class Waiters(Protocol):
     def due(self, host: str) -> None:
         """Note that a request to a host may be handed out."""
 
+    def not_due(self, host: str) -> None:
+        """Note that none may be for a while."""
+
     def is_wanted(self, host: str) -> bool:
         """Return whether a site is parked for the turn of a host."""
 
@@ -348,6 +351,13 @@ class Turns:
         host = self.hosts.get(name)
         return 0.0 if host is None else host.interval
 
+    def wait_for(self, name: str) -> float:
+        """Return after how many seconds a host may be due, as far as this crawl knows."""
+        host = self.hosts.get(name)
+        if host is None or not host.asks:
+            return 0.0
+        return max(host.due - monotonic(), host.interval if host.in_use else 0.0)
+
     @property
     def seconds_left(self) -> float | None:
         """The seconds until a host is looked at again; None if none waits for a time."""
@@ -412,6 +422,7 @@ class Turns:
             self._waiters.due(host.name)
         else:
             self._plan(host)
+            self._waiters.not_due(host.name)
 
     def _plan(self, host: PacedHost) -> None:
         """Look at a host again when its interval is over, or the next turn has lapsed.

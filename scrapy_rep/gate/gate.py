@@ -93,7 +93,8 @@ class Gate:
 
     # --- what the frontier asks
 
-    def key_of(self, request: Request) -> str:
+    @staticmethod
+    def key_of(request: Request) -> str:
         """Return the key of the site that a request belongs to: the authority that governs it.
 
         Requests that no rules govern have a key by their downloader slot that begins with ``-``, so

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import redis
 
+from scrapy_rep.redis_queue import BATCH, UNDER_WAY
 from tests.crawl.harness import WARNINGS
 from tests.crawl.pacing import slowness, taken
 from tests.crawl.worker import fill
@@ -24,6 +25,9 @@ from tests.rows import first
 from tests.site import Authority, Hit, Script, Site
 from tests.stores.servers import RedisServer, running_server
 from tests.timed import timed, waits
+
+CONCURRENT = 16
+"""What a worker has under way at most."""
 
 PATHS = [f"/open/{n}" for n in range(7)] + [f"/private/{n}" for n in range(3)]
 
@@ -73,17 +77,12 @@ class Workers:
 
     def ends(self, number: int) -> list[tuple[str, str]]:
         """The requests of a worker that ended, as (URL, kind)."""
-        others = ("ready", "taken", "stats")
+        others = ("ready", "stats")
         return [(of, what) for what, of in self.lines(number) if what not in others]
 
     def all_ends(self) -> list[tuple[str, str]]:
         """Those of all workers."""
         return [end for number in range(len(self.logs)) for end in self.ends(number)]
-
-    def held(self, number: int) -> set[str]:
-        """What a worker took from the queue and did not bring to an end."""
-        taken = {of for what, of in self.lines(number) if what == "taken"}
-        return taken - {url for url, _ in self.ends(number)}
 
     def stats(self, number: int) -> dict[str, Any]:
         """The last line."""
@@ -137,7 +136,7 @@ def at_work(
 
 
 def crawl_together(
-    server: RedisServer, directory: Path, estate: Estate, timeout: float = 15.0
+    server: RedisServer, directory: Path, estate: Estate, timeout: float = 15.0, **settings: Any
 ) -> Workers:
     """Four workers, their queue filled with ten URLs of each authority.
 
@@ -145,7 +144,7 @@ def crawl_together(
     """
     with redis.Redis(port=server.port) as client:
         fill(client, estate.expected)
-    return Workers(server.uri, directory, REP_TIMEOUT=timeout)
+    return Workers(server.uri, directory, REP_TIMEOUT=timeout, **settings)
 
 
 SIZES = first(1, [30, 500])
@@ -176,26 +175,24 @@ def test_four_workers_fetch_each_robots_txt_once(
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("count", SIZES)
-def test_a_killed_worker_loses_what_it_held_and_nothing_else(
+def test_a_killed_worker_loses_nothing(
     site: Site, server: RedisServer, tmp_path: Path, count: int
 ) -> None:
-    """SIGKILL at mid-crawl: all other URLs end once and right, whoever held which lease."""
+    """SIGKILL at mid-crawl: all URLs end right, whoever held which lease.
+
+    Twice end at most those that it had under way or waiting, and had not said that they were done.
+    """
     estate = Estate(site, count)
     expected = estate.expected
-    workers = crawl_together(server, tmp_path, estate, timeout=3)
+    workers = crawl_together(server, tmp_path, estate, timeout=3, QUEUE_LEASE=5.0)
     workers.when(3 * count)
     workers.processes[1].kill()
     workers.finish(killed=1)
-    lost = workers.held(1)
     ends = workers.all_ends()
-    without = set(expected) - {url for url, _ in ends}
-    assert len(ends) == len(expected) - len(without)  # nothing ended twice
-    assert lost <= without
-    assert len(without - lost) <= 1  # was it on its way from the queue when the signal came?
-    assert {url: expected[url] for url, _ in ends} == dict(ends)
+    assert expected == dict(ends)
+    assert len(ends) <= len(expected) + 5 * CONCURRENT + BATCH
     estate.check_pages()
-    assert len(lost) < 10 * count / 4
-    print(f"held by the killed worker: {len(lost)} of {10 * count}")  # noqa: T201
+    print(f"ended twice: {len(ends) - len(expected)} of {10 * count}")  # noqa: T201
 
 
 @pytest.mark.slow
@@ -231,11 +228,12 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
 ) -> None:
     """A site hangs for longer than a lease lasts: one request. Its worker is killed: another one.
 
-    The other worker takes over within the term of the lease.
+    The other worker takes over when the queue has left the site alone for long enough.
     """
     term = 2.0
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
     own = {"REP_STORE": store_uri, "REP_TIMEOUT": 60, "LEASE_TERM": term, "CONCURRENT_REQUESTS": 1}
+    own["QUEUE_LEASE"] = 2.0
     workers = at_work(server, tmp_path, 3, [shop.url(f"/open/{n}") for n in range(40)], **own)
     try:
         until(lambda: shop.robots_hits)
@@ -249,10 +247,10 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
         workers.stop()
     assert len(shop.robots_hits) == 2
     # A poll, and what a busy machine adds.
-    assert shop.robots_hits[1].received - killed_at < term + 2.0
+    assert shop.robots_hits[1].received - killed_at < max(term, UNDER_WAY) + 2.0
     ends = workers.all_ends()
     assert {kind for _, kind in ends} == {"downloaded"}
-    assert len(ends) + len(workers.held(leader)) == 40
+    assert {url for url, _ in ends} == {shop.url(f"/open/{n}") for n in range(40)}
 
 
 # --- one pace for a host, kept by all of them
@@ -403,7 +401,8 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
 ) -> None:
     """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
     estate = PacedEstate(site, 2.0, page=0.5)
-    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=store_uri)
+    urls = estate.urls(12, 3)
+    workers = at_work(queue, tmp_path, 4, urls, REP_STORE=store_uri, QUEUE_LEASE=8.0)
     workers.when(100)
     number = int(serving(estate).removeprefix("worker-"))
     workers.processes[number].kill()
@@ -415,7 +414,7 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
     longest = max(after) - killed_at
     print(f"held up for {longest:.1f} s at most")  # noqa: T201
     assert longest < LEASE + 2.0 + 3.0  # and what a busy machine adds
-    assert len(workers.all_ends()) + len(workers.held(number)) >= 360 - 1
+    assert {url for url, _ in workers.all_ends()} == set(urls)
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
 """`python -m tests.crawl.worker REDIS LOG SETTINGS`: one of several workers on a shared queue.
 
-SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name, and
-`CLOCK` the days by which the clock of the machine is at most wrong, now this way and now that. Each
-line of the log is a request that was taken from the queue, or how one ended; it is written at
-once, so that it survives a SIGKILL.
+SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name,
+`QUEUE_LEASE` that of the queue, and `CLOCK` the days by which the clock of the machine is at most
+wrong, now this way and now that. Each line of the log is how a request ended; it is written
+at once, so that it survives a SIGKILL.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
-import scrapy_redis.scheduler
+from redis.sentinel import Sentinel
 from scrapy import Request, Spider, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
@@ -25,29 +25,19 @@ from scrapy.exceptions import DontCloseSpider, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy_redis.queue import PriorityQueue
 
-from scrapy_rep import parts
+from scrapy_rep import parts, redis_queue
 from scrapy_rep.sites import refresh as inquiry
 from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem
+from tests.stores.deployments import SentinelDeployment
 
 PATIENCE = 1.5
 """Seconds without a request after which a worker takes the crawl for finished."""
 
 FIRST_PATIENCE = 30.0
 """Seconds for which it waits for its first request, so that all workers can start together."""
-
-
-class Scheduler(scrapy_redis.scheduler.Scheduler):  # type: ignore[misc]
-    """scrapy-redis's scheduler, which says what it hands out."""
-
-    def next_request(self) -> Request | None:
-        """The next request of all workers' queue."""
-        request: Request | None = super().next_request()
-        if request is not None:
-            self.spider.say("taken", request.url)
-        return request
 
 
 class WorkerSpider(Spider):
@@ -104,6 +94,16 @@ class WorkerSpider(Spider):
         self.file.close()
 
 
+class BySentinel:
+    """A client by way of Sentinels, for REDIS_PARAMS of scrapy-redis."""
+
+    @staticmethod
+    def from_url(ports: str, **how: Any) -> Any:
+        """A client of the master, whichever server that is; `ports` are those of the Sentinels."""
+        places = [("127.0.0.1", int(port)) for port in ports.split(",")]
+        return Sentinel(places).master_for(SentinelDeployment.name, **how)
+
+
 def fill(server: Any, urls: Iterable[str]) -> None:
     """Requests for these are put into the workers' queue."""
     spider = WorkerSpider()
@@ -135,6 +135,8 @@ def main(uri: str, log: str, own: str) -> None:
         clock = WrongClock(days)
         parts.time = clock  # type: ignore[assignment]
         (RedisStore.__init__.__kwdefaults__ or {})["clock"] = clock.time
+    redis_queue.LEASE = chosen.pop("QUEUE_LEASE", redis_queue.LEASE)
+    redis_queue.BEAT = min(redis_queue.BEAT, redis_queue.LEASE / 6)
     inquiry.LEASE_TERM = chosen.pop("LEASE_TERM", inquiry.LEASE_TERM)
     # scrapy-redis passes stats the spider, which Scrapy asks no more.
     warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module="scrapy_redis")
@@ -143,7 +145,7 @@ def main(uri: str, log: str, own: str) -> None:
         **obey(**{"REP_STORE": uri, **chosen}),
         **MODES["asyncio"],
         "REDIS_URL": uri,
-        "SCHEDULER": "tests.crawl.worker.Scheduler",
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
         "SCHEDULER_PERSIST": True,
         "LOG_LEVEL": "WARNING",

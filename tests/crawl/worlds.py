@@ -203,11 +203,12 @@ class World:
         self.scheduler = "scrapy"
         if self.redis:
             self.by, self.scheduler = obey, "redis"
-            queue = chance.choice(["PriorityQueue", "FifoQueue", "LifoQueue"])
+            queues = [f"scrapy_redis.queue.{kind}Queue" for kind in ("Priority", "Fifo", "Lifo")]
+            queue = chance.choice([*queues, *["scrapy_rep.redis_queue.HostQueue"] * 3])
             settings.update(
                 REDIS_URL=self.redis,
                 SCHEDULER="scrapy_redis.scheduler.Scheduler",
-                SCHEDULER_QUEUE_CLASS=f"scrapy_redis.queue.{queue}",
+                SCHEDULER_QUEUE_CLASS=queue,
                 DUPEFILTER_CLASS="scrapy_redis.dupefilter.RFPDupeFilter",
                 SCHEDULER_PERSIST=True,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
@@ -44,3 +45,22 @@ def test_each_site_has_its_own_requests() -> None:
     assert list(front.requests) == [first, second]
     (third,) = pushed(front, "a", 1)
     assert front.take("a") is third
+
+
+def test_a_front_that_is_full_names_what_to_set(caplog: pytest.LogCaptureFixture) -> None:
+    """Over scrapy-redis that is the class of its queue; it is said once."""
+    settings = Settings(
+        {
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
+            "CONCURRENT_REQUESTS": 1,
+        }
+    )
+    front = Front(settings)
+    assert not front.is_full
+    pushed(front, "a", 0, 0, 0, 0)
+    assert front.is_full
+    assert front.is_full
+    [line] = [record.getMessage() for record in caplog.records]
+    assert 'SCHEDULER_QUEUE_CLASS = "scrapy_redis.queue.FifoQueue" has one queue for all' in line
+    assert line.endswith('"scrapy_rep.redis_queue.HostQueue" has one for each')

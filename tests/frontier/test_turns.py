@@ -41,6 +41,9 @@ class Sites:
         """A request to a host may be handed out."""
         self.dues.append(host)
 
+    def not_due(self, host: str) -> None:
+        """None may be for a while."""
+
     def is_wanted(self, host: str) -> bool:
         """Whether a site is parked for the turn of a host."""
         return host in self.wanted

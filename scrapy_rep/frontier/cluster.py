@@ -1,0 +1,196 @@
+"""The front of a worker whose queue in Redis gives out no request before its site is due.
+
+The workers of a crawl share the queue, so what waits should wait there, at its place, and not in
+the memory of one worker. A worker keeps the request for which it fetches a robots.txt or asks the
+store for a turn, one of each site, and what waits for room in a downloader slot. All else goes
+back, with advice for the queue: for how long no worker should ask that site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Protocol
+
+from scrapy_rep.frontier.front import Front
+from scrapy_rep.frontier.states import Block, State
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.frontier.neighbours import Politeness
+    from scrapy_rep.frontier.request_state import RequestState
+    from scrapy_rep.frontier.sites import Site
+    from scrapy_rep.stats import RepStats
+
+_FETCHING: Final = 5.0
+"""Seconds for which a site is left alone whose robots.txt is being fetched, or will be."""
+
+_AGAIN: Final = 1.0
+"""Seconds for which a site is left alone of which this worker has enough."""
+
+_SOON: Final = 0.3
+"""Seconds for which a request waits for its turn here rather than in the queue."""
+
+_LONGEST: Final = 60.0
+"""Seconds after which the requests to an unreachable site are looked at again."""
+
+_START_LIST: Final = 1.0
+"""Seconds between two looks at the start list of a spider."""
+
+
+class HostQueue(Protocol):
+    """The queue. All seconds are advice, for all workers."""
+
+    def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
+        """Put a request back to its place, and do not ask its site for some seconds."""
+
+    def not_before(self, name: str, seconds: float) -> None:
+        """Do not ask a site for some seconds."""
+
+    def asks(self, name: str) -> None:
+        """Do not ask a site while this worker asks for its rules, if that takes long."""
+
+    def asked(self, name: str) -> None:
+        """Note that this has ended."""
+
+    def handed_out(self, request: Request, interval: float) -> None:
+        """Note that a request may go, to a site with some interval."""
+
+    def sent(self, request: Request, seconds: float) -> None:
+        """Note that a request has ended, so that its site is due in some seconds."""
+
+    def check(self) -> None:
+        """Find out whether this worker still counts as alive."""
+
+
+class ClusterFront(Front):
+    """What a worker has taken out of the queue and not handed out.
+
+    If workers do not share a pace, the queue knows none, and one request of each host waits here.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        queue: HostQueue,
+        turns: Politeness,
+        clock: Callable[[], float],
+        stats: RepStats,
+    ):
+        super().__init__(crawler.settings)
+        self._crawler = crawler
+        self.queue = queue
+        self._turns = turns
+        self._clock = clock
+        self._stats = stats
+        self._shares_pace = crawler.settings.getbool("REP_SHARED_PACE", True)
+        self._most_of_a_site = max(self._most // 8, 1)
+        self._put_off: dict[str, str] = {}
+        """The site of each slot of which more was taken than this worker can use."""
+        self._start_list_at = 0.0
+        self._has_failed = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more may be read ahead: there is no bound, as what has to wait goes back."""
+        return False
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether as much waits here as may."""
+        return len(self.requests) > self._most
+
+    def takes(self, request: Request, key: str, site: Site | None, lacks_rules: bool) -> bool:
+        """Return whether a request may be read ahead; if not, it has gone back.
+
+        ``site`` is what is here of its site.
+        """
+        if site is None:
+            if not (lacks_rules and self._is_crowded):
+                return True
+            wait = _FETCHING
+        elif site.state is State.ROOM:
+            if site.size < self._most_of_a_site and not self._is_crowded:
+                return True
+            block: Any = site.block
+            self._put_off[block.what] = key
+            wait = _AGAIN
+        elif site.state is State.TURN:
+            block = site.block
+            return self._waits_for_turn(request, block.what, has_another=True)
+        else:
+            wait = _SOON
+        self._give_back(request, wait)
+        return False
+
+    def keeps(self, request: Request, block: Block, has_another: bool) -> bool:
+        """Return whether a request waits here for what blocks it; if not, it has gone back.
+
+        ``has_another`` says that another one waits for the same.
+        """
+        what: Any = block.what
+        if block.state is State.TURN:
+            return self._waits_for_turn(request, what, has_another=has_another)
+        if block.state is State.UNTIL:
+            wait = min(max(what - self._clock(), _AGAIN), _LONGEST)
+        elif not self._is_crowded:
+            return True
+        else:
+            wait = _FETCHING if block.state is State.RULES else _AGAIN
+        self._give_back(request, wait)
+        return False
+
+    def returns(self, host: str) -> bool:
+        """Return whether what waits for a turn of a host should go back."""
+        return self._shares_pace and self._turns.wait_for(host) > _SOON
+
+    def _waits_for_turn(self, request: Request, host: str, *, has_another: bool) -> bool:
+        if not (has_another or self._is_crowded or self.returns(host)):
+            return True
+        wait, interval = self._turns.wait_for(host), self._turns.interval_of(host)
+        if not self._shares_pace:
+            self._give_back(request, _AGAIN)
+        else:
+            self._give_back(request, wait if wait > _SOON else interval, interval)
+        return False
+
+    def _give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
+        del self.requests[request]
+        self.queue.give_back(request, seconds, interval)
+
+    def handed_out(self, request: Request, state: RequestState) -> None:
+        """Note that a request goes; if few are left of a site that was put off, ask for more."""
+        self.queue.handed_out(request, self._interval_of(state))
+        key = self._put_off.get(state.slot)
+        if key is not None and len(self._of_site.get(key, ())) <= self._most_of_a_site // 2:
+            del self._put_off[state.slot]
+            self.queue.not_before(key, 0.0)
+
+    def sent(self, request: Request, state: RequestState) -> None:
+        """Note that the download of a request has ended."""
+        if self._interval_of(state):
+            self.queue.sent(request, self._turns.wait_for(state.host))
+
+    def _interval_of(self, state: RequestState) -> float:
+        return self._turns.interval_of(state.host) if self._shares_pace else 0.0
+
+    def read_start_list(self) -> None:
+        """Let a spider with a list of start requests in Redis read on, as nothing can go now.
+
+        scrapy-redis does so only when the crawl is idle. While a site has to wait, it never is.
+        """
+        read = getattr(self._crawler.spider, "schedule_next_requests", None)
+        if read is None or monotonic() < self._start_list_at:
+            return
+        self._start_list_at = monotonic() + _START_LIST
+        try:
+            read()
+            self._has_failed = False
+        except Exception as error:  # noqa: BLE001  # it is the spider's
+            if not self._has_failed:
+                self._stats.own_fault("Reading the start list", error, "it is tried again")
+            self._has_failed = True

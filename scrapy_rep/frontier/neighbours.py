@@ -1,0 +1,62 @@
+"""What the frontier asks of the gate and of the turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.frontier.request_state import RequestState
+    from scrapy_rep.frontier.states import Block
+
+
+class Readiness(Protocol):
+    """The gate, as the frontier sees it."""
+
+    def key_of(self, request: Request) -> str:
+        """Return the key of the site that a request belongs to."""
+
+    def knows(self, authority: Authority) -> bool:
+        """Return whether the rules of an authority are in memory, and hold."""
+
+    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
+        """Return what blocks a request; None if nothing does, or if the gate refuses it.
+
+        ``room`` is what it waits for if its slot has none.
+        """
+
+    def begin(self, request: Request, state: RequestState) -> None:
+        """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
+
+
+class Politeness(Protocol):
+    """The turns, as the frontier sees them."""
+
+    @property
+    def occupied(self) -> Mapping[str, object]:
+        """The hosts of requests that are under way, have a turn next, or wait at the last step."""
+
+    def is_due(self, name: str) -> bool:
+        """Return whether a request to a host may be handed out, as far as this crawl knows."""
+
+    def look(self) -> bool:
+        """Free the turns of requests that do not come, and end those that were cancelled.
+
+        Return whether there were any.
+        """
+
+    def left(self, request: Request) -> None:
+        """Note that the download of a request has ended."""
+
+    def interval_of(self, name: str) -> float:
+        """Return the interval that is kept at a host; 0 if none is."""
+
+    def wait_for(self, name: str) -> float:
+        """Return after how many seconds a host may be due, as far as this crawl knows."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds until a host is looked at again; None if none waits for a time."""

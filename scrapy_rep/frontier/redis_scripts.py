@@ -1,0 +1,160 @@
+"""What :class:`~scrapy_rep.redis_queue.HostQueue` does on the server, each in one go."""
+
+_BEGIN = """
+local queue, due, pace, out, workers, pushed, unreadable, old = unpack(KEYS)
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local function n(number) return string.format('%.0f', number) end
+local function name_of(member)
+  return string.sub(member, 1, string.find(member, '\\0', 1, true) - 1)
+end
+local RING = 4e15  -- the sites that wait for nothing, by the time when they were asked last
+local function add(member)
+  redis.call('ZADD', queue, 0, member)
+  redis.call('ZADD', due, 'NX', n(RING + now), name_of(member))
+end
+"""
+
+# Arguments: worker, number, what stands before the time, the request.
+PUSH = (
+    _BEGIN
+    + """
+if redis.call('HGET', pushed, ARGV[1]) == ARGV[2] then return 0 end
+redis.call('HSET', pushed, ARGV[1], ARGV[2])
+redis.call('PEXPIRE', pushed, 3600000)
+add(ARGV[3] .. n(now) .. ARGV[4])
+return 1
+"""
+)
+
+# Arguments: each request, and what stands before its time, "" if it cannot be read.
+MOVE = (
+    _BEGIN
+    + """
+local is_list = redis.call('TYPE', old).ok == 'list'
+for i = 1, #ARGV, 2 do
+  local removed
+  if is_list then removed = redis.call('LREM', old, -1, ARGV[i])
+  else removed = redis.call('ZREM', old, ARGV[i]) end
+  if removed > 0 and ARGV[i + 1] == '' then redis.call('RPUSH', unreadable, ARGV[i])
+  elseif removed > 0 then add(ARGV[i + 1] .. n(now + i) .. ARGV[i]) end
+end
+return 1
+"""
+)
+
+# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, whether it may
+# declare another one dead, by how much a new site is moved; then five lists, each preceded by its
+# length: what the worker has, if Redis has forgotten it; what is done; given back; unreadable;
+# and advice: name, wait, interval.
+STEP = (
+    _BEGIN
+    + """
+local worker, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local lease, may_judge, first, at = tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6]), 7
+local function each(size, use)
+  local last = at + tonumber(ARGV[at]) * size
+  for i = at + 1, last, size do use(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
+  at = last + 1
+end
+local function between(set, first, last, most)
+  return redis.call('ZRANGEBYLEX', set, '[' .. first, '(' .. last, 'LIMIT', 0, most)
+end
+local function member_of(entry)
+  return string.sub(entry, string.find(entry, '\\0', 1, true) + 11)
+end
+local function all_back(of)
+  local entries = between(out, of .. '\\0', of .. '\\1', 1000)
+  for _, entry in ipairs(entries) do
+    redis.call('ZREM', out, entry)
+    add(member_of(entry))
+  end
+  return #entries
+end
+
+local lives_until = tonumber(redis.call('ZSCORE', workers, worker) or 0)
+if lives_until < 0 then return {now, 'dead', 0, 0, 0} end
+local is_new = lives_until == 0
+local step = worker .. '\\0' .. number
+local taken = between(out, step, step .. '\\255', 1000)
+local moved, wait, paces = 0, -1, {}
+if #taken == 0 then
+  each(1, function(entry) redis.call('ZADD', out, 0, entry) end)
+  each(1, function(entry) redis.call('ZREM', out, entry) end)
+  each(1, function(entry)
+    if redis.call('ZREM', out, entry) > 0 or is_new then add(member_of(entry)) end
+  end)
+  each(1, function(entry)
+    if redis.call('ZREM', out, entry) > 0 then
+      redis.call('RPUSH', unreadable, member_of(entry))
+    end
+  end)
+  each(3, function(name, wait, interval)
+    local when = wait == '0' and interval == '0' and RING + now or now + tonumber(wait)
+    redis.call('ZADD', due, n(when), name)
+    if interval ~= '' then redis.call('HSET', pace, name, interval) end
+  end)
+  if most < 0 then
+    moved = all_back(worker)
+    redis.call('ZREM', workers, worker)
+    redis.call('HDEL', pushed, worker)
+    return {now, 'left', 0, moved, 0}
+  end
+  if may_judge then
+    local dead = redis.call('ZRANGEBYSCORE', workers, 0, '(' .. n(now), 'LIMIT', 0, 1)[1]
+    if dead and dead ~= worker then
+      moved = all_back(dead)
+      if moved < 1000 then redis.call('ZADD', workers, n(-now), dead) end
+    end
+    redis.call('ZREMRANGEBYSCORE', workers, n(86400000000 - now), '(0')
+    local last = redis.call('ZREVRANGE', workers, 0, 0, 'WITHSCORES')
+    if last[1] and tonumber(last[2]) > now + lease then  -- the clock was set back
+      redis.call('ZADD', workers, n(now + lease), last[1])
+    end
+  end
+  redis.call('ZADD', workers, n(now + lease), worker)
+  for round = 1, most do  -- a site has one request in each
+    local rest = most - #taken
+    local timed = redis.call('ZRANGEBYSCORE', due, '-inf', n(now), 'LIMIT', 0, rest)
+    local ring = redis.call('ZRANGEBYSCORE', due, n(RING), '+inf', 'LIMIT', 0, rest)
+    local names = {}
+    for i = 1, math.max(#timed, #ring) do
+      names[#names + 1] = timed[i]
+      names[#names + 1] = ring[i]
+    end
+    if rest == 0 or #names == 0 then break end
+    local intervals = redis.call('HMGET', pace, unpack(names))
+    for i = 1, math.min(#names, rest) do
+      local name, known = names[i], intervals[i]
+      local member = between(queue, name .. '\\0', name .. '\\1', 1)[1]
+      if member then
+        taken[#taken + 1] = step .. member
+        paces[#taken] = known or ''
+        redis.call('ZADD', out, 0, taken[#taken])
+        redis.call('ZREM', queue, member)
+        local interval = tonumber(known or (string.sub(name, 1, 1) == '-' and 0 or first))
+        local when = interval > 0 and now + interval or RING + now + round
+        redis.call('ZADD', due, n(when), name)
+      else
+        redis.call('ZREM', due, name)
+        redis.call('HDEL', pace, name)
+      end
+    end
+  end
+  for i = 1, most do
+    local name, when = unpack(redis.call('ZRANGE', due, 0, 0, 'WITHSCORES'))
+    wait = name and tonumber(when) < RING and tonumber(when) - now or -1
+    if wait <= 60000000 then break end
+    local interval = tonumber(redis.call('HGET', pace, name)) or 0
+    if wait <= 2 * interval then break end
+    redis.call('ZADD', due, n(now + interval), name)  -- the clock was set back
+  end
+end
+local reply = {now, is_new and 'new' or 'known', wait, moved, redis.call('EXISTS', old)}
+for i, entry in ipairs(taken) do
+  reply[#reply + 1] = entry
+  reply[#reply + 1] = paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or ''
+end
+return reply
+"""
+)

@@ -1,0 +1,495 @@
+"""A queue for scrapy-redis that gives out no request whose host is not due.
+
+``SCHEDULER_QUEUE_CLASS = "scrapy_rep.redis_queue.HostQueue"``. With scrapy-redis's own classes a
+worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
+sites that ask for a pace are enough to fill all workers with them, and to stop the crawl.
+
+**What Redis keeps**, where ``KEY`` is SCHEDULER_QUEUE_KEY:
+
+- ``KEY:hosts``: all requests, in a sorted set of one score, so in the order of their octets. A
+  member is the name of a site, a zero, the priority, the time of the push, and the request. The
+  next request of a site is the first one that begins with its name, and a site costs no key.
+- ``KEY:due``: the names of the sites. Those that have to wait stand there by the time from which
+  they may be asked, and behind them the *ring* of all others, by the time when they were asked
+  last. A step takes the two in turn, so that a site that asks for a pace does not lose time while
+  the ring goes round. Who is asked is moved.
+- ``KEY:pace``: by how much. A site that is not there is new: it is moved by :data:`UNDER_WAY`, in
+  which the worker that got its first request finds out.
+- ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
+  member. ``KEY:workers``: until when each one lives unless it says more.
+- ``KEY:pushed``: the number of the last push of each worker.
+- ``KEY:unreadable``: what could not be read, for a person to look at.
+
+A site that has no requests is forgotten when its time has come, so nothing grows for ever.
+
+**The times are advice** if there is a store: a turn of the store decides when a request is made.
+Times that are wrong, or lost, cost a request that is taken and given back. All of them are by the
+clock of the server, in microseconds.
+
+**At least once.** A push and a step have numbers. If the answer is lost, they are repeated with the
+same number, and have one effect and one answer. What a worker has is done when neither the engine
+nor the frontier has it any more. If a worker gives no sign of life for :data:`LEASE`, another one
+puts what it had back to its old places. Only a worker that has been in contact for that long itself
+does, because after an outage nobody is dead. A worker that was declared dead drops what it has not
+sent: others have got that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from secrets import token_hex
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from redis import RedisError
+from scrapy import signals
+from scrapy_redis.queue import Base
+
+from scrapy_rep import stats as names
+from scrapy_rep.frontier.alarm import Alarm
+from scrapy_rep.frontier.frontier import frontier_of
+from scrapy_rep.frontier.redis_scripts import MOVE, PUSH, STEP
+from scrapy_rep.gate.gate import Gate
+from scrapy_rep.robotstxt.printable import printable
+from scrapy_rep.stats import RepStats
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+logger = logging.getLogger("scrapy_rep")
+
+LEASE, BEAT = 30.0, 2.0
+"""Seconds after which others get what a silent worker has, and between two signs of life."""
+
+UNDER_WAY = 5.0
+"""Seconds for which a site is left alone while its robots.txt is fetched, or a request to it is
+under way beyond its interval. A worker renews this at each :data:`BEAT`."""
+
+BATCH = 8
+"""Requests that one step takes."""
+
+POLL, SOON, RETRY = 0.25, 0.1, 1.0
+"""The most seconds between two steps while nothing is due, until advice is sent by itself, and
+until Redis is asked again after a failure."""
+
+_MOVED: Final = 100
+"""Requests of an older class that are moved at once."""
+
+_MICRO: Final = 1_000_000
+_STEP_DIGITS: Final = 10
+_PLACE: Final = 10 + 16
+"""The digits before a request: the priority, and the time of the push."""
+
+
+@dataclass(eq=False, slots=True)
+class _Held:
+    """A request that this worker has."""
+
+    entry: bytes
+    """As Redis has it; empty if others have got the request meanwhile."""
+    name: str
+    """The name of its site."""
+    known: float | None
+    """The interval that Redis knows of the site."""
+    interval: float = 0.0
+    """That of the site when the request was handed out."""
+    is_sent: bool = False
+    """It was made, and its end is noted."""
+
+
+class HostQueue(Base):  # type: ignore[misc]
+    """The requests of one spider, of which a worker gets only those whose site is due.
+
+    The frontier of a crawl is told of it, and says what becomes of each request. Without one, what
+    is given out counts as done, as with scrapy-redis's own classes.
+    """
+
+    def __init__(self, server: Any, spider: Any, key: str, serializer: Any = None):
+        super().__init__(server, spider, key, serializer)
+        kept = "hosts", "due", "pace", "out", "workers", "pushed", "unreadable"
+        self._keys = [*(f"{self.key}:{name}" for name in kept), self.key]
+        self._push_script = server.register_script(PUSH)
+        self._move_script = server.register_script(MOVE)
+        self._step_script = server.register_script(STEP)
+        self._worker = token_hex(8)
+        self._buffer: deque[tuple[bytes, bytes]] = deque()
+        """What was taken, and is not given out."""
+        self._held: dict[Request, _Held] = {}
+        self._forgotten: list[bytes] = []
+        self._done: list[bytes] = []
+        self._back: list[bytes] = []
+        self._unreadable: list[bytes] = []
+        self._advice: dict[str, tuple[float, float | None]] = {}
+        self._asking: dict[str, bool] = {}
+        """The sites whose rules are asked for, and whether Redis was told."""
+        self._pushes: deque[tuple[int, str, bytes]] = deque()
+        self._pushed = self._steps = 0
+        self._unanswered: list[Any] | None = None
+        """The arguments of a step whose answer has not come."""
+        self._not_before = 0.0
+        self._is_first = True
+        self._heard_at = self._contact_since = monotonic()
+        self._offset = 0.0
+        self._failing_since: float | None = None
+        self._has_complained = self._has_moved = False
+        self._to_tell, self._to_live = Alarm(self._tell), Alarm(self._beat)
+        self._to_wake = Alarm(self._wake)
+        crawler = self._crawler = getattr(spider, "crawler", None)
+        self._is_open = crawler is not None
+        """Whether a crawl uses it, so that there are timers."""
+        self._stats = RepStats(None if crawler is None else crawler.stats)
+        frontier = None if crawler is None else frontier_of(crawler)
+        self._frontier = frontier if frontier is not None and frontier.is_open else None
+        if crawler is not None and self._frontier is not None:
+            self._frontier.host_queue = self
+            if not crawler.settings.get("REP_STORE"):
+                logger.warning(
+                    "REP_STORE is not set: each worker fetches robots.txt files for itself, and "
+                    "the queue alone keeps the pace of a site. Set it to the URI of the server"
+                )
+        if crawler is not None:
+            crawler.signals.connect(self._leave, signal=signals.spider_closed)
+
+    # --- what scrapy-redis calls
+
+    def __len__(self) -> int:
+        """Return how many requests wait, with those that other workers have: they may come back."""
+        if self._is_put_off:
+            return 1  # there may be some
+        try:
+            self._look()
+            if self._unanswered or self._done or self._back or self._pushes:
+                self._step(0)
+            with self.server.pipeline(transaction=False) as pipe:
+                pipe.zcard(self._keys[0]).zcard(self._keys[3]).type(self.key)
+                waiting, out, old = _octets(pipe.execute())
+            count = {b"list": self.server.llen, b"zset": self.server.zcard}
+            older = count[old](self.key) if old in count else 0
+        except (RedisError, OSError) as error:
+            self._fail(error)
+            return 1
+        held = sum(bool(held.entry) for held in self._held.values())
+        return int(waiting) + int(older) + max(int(out) - held, len(self._buffer))
+
+    def clear(self) -> None:
+        """Remove all requests, and what is known of their sites."""
+        for each in (self._buffer, self._done, self._back, self._advice, self._pushes):
+            each.clear()
+        self._unanswered = None
+        self.server.unlink(*(key for key in self._keys if key != self._keys[6]))
+
+    def push(self, request: Request) -> None:
+        """Add a request; put one that this queue gave out back to its place.
+
+        While Redis fails, it is kept in memory.
+        """
+        if request in self._held:
+            self.give_back(request, 0.0)
+            return
+        data = self._encode_request(request)
+        self._pushed += 1
+        data = data.encode() if isinstance(data, str) else data
+        self._pushes.append((self._pushed, _place_of(request), data))
+        if self._failing_since is None:
+            self._not_before = 0.0
+        self._try(self._send_pushes)
+
+    def pop(self, timeout: int = 0) -> Request | None:
+        """Return the next request of the site that has been due for longest; None if none is."""
+        while True:
+            if not self._buffer and monotonic() >= self._not_before:
+                self._try(self._step, BATCH)
+            if not self._buffer:
+                return None
+            entry, interval = self._buffer.popleft()
+            member = entry[len(self._worker) + 1 + _STEP_DIGITS :]
+            name, _, rest = member.partition(b"\0")
+            try:
+                request: Request = self._decode_request(rest[_PLACE:])
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is no request
+                self._unreadable.append(entry)
+                self._cannot_read(error)
+                continue
+            if self._frontier is None:
+                self._done.append(entry)
+            else:
+                known = float(interval) / _MICRO if interval else None
+                self._held[request] = _Held(entry, name.decode(), known)
+            return request
+
+    # --- what the frontier says
+
+    def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
+        """Put a request back to its place, and advise not to ask its site for some seconds."""
+        held = self._held.pop(request, None)
+        if held is not None and held.entry:
+            self._back.append(held.entry)
+            self._stats.inc(names.QUEUE_GIVEN_BACK)
+            if seconds or interval is not None:
+                self._advise(held.name, seconds, interval)
+
+    def not_before(self, name: str, seconds: float) -> None:
+        """Advise not to ask a site for some seconds from now."""
+        self._advise(name, seconds)
+
+    def asks(self, name: str) -> None:
+        """Note that the rules of a site are asked for.
+
+        A site that is new in Redis is left alone already, and those of another one may be in the
+        store; so Redis is told when it takes long.
+        """
+        self._asking[name] = False
+
+    def asked(self, name: str) -> None:
+        """Note that this has ended."""
+        if self._asking.pop(name, False):
+            self._advise(name, 0.0)
+
+    def handed_out(self, request: Request, interval: float) -> None:
+        """Note that a request may go, to a site with some interval."""
+        held = self._held.get(request)
+        if held is None:
+            return
+        held.interval = interval
+        if interval:
+            self._advise(held.name, interval + UNDER_WAY, interval)
+        elif held.known != 0.0:
+            self._advise(held.name, 0.0, 0.0)
+
+    def sent(self, request: Request, seconds: float) -> None:
+        """Note that a request has ended, so that its site is due in some seconds."""
+        held = self._held.get(request)
+        if held is not None and held.interval and not held.is_sent:
+            held.is_sent = True
+            self._advise(held.name, seconds, held.interval)
+
+    def check(self) -> None:
+        """Ask whether this worker still counts as alive, if it has said nothing for long."""
+        now = monotonic()
+        if now > self._heard_at + LEASE / 3:
+            self._try(self._step, 0)
+
+    # --- steps
+
+    def _step(self, most: int) -> None:
+        """Say what is done, given back and advised, and take up to ``most`` requests."""
+        self._send_pushes()
+        if self._unanswered is None:
+            self._look()
+            self._unanswered = self._arguments(most)
+        reply = self._step_script(self._keys, self._unanswered)
+        self._unanswered = None
+        now, state, wait, moved, has_old, *taken = _octets(reply)
+        self._heard(now / _MICRO)
+        if state == b"dead":
+            self._is_dead()
+            return
+        if state == b"new" and self._steps > 1:  # Redis has forgotten this worker
+            self._forgotten = [held.entry for held in self._held.values() if held.entry]
+            self._forgotten += [entry for entry, _ in self._buffer]
+        if moved:
+            self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
+        self._buffer.extend(zip(taken[::2], taken[1::2], strict=True))
+        if most >= 0:
+            self._set(self._to_live, BEAT)
+        has_moved = False
+        if most > 0 and (self._is_first or (has_old and not taken)):
+            self._is_first = False
+            has_moved = self._move()
+        if most > 0 and not taken:
+            pause = 0.0 if has_moved else POLL if wait < 0 else min(POLL, wait / _MICRO)
+            self._not_before = monotonic() + pause
+            self._set(self._to_wake, pause)
+
+    def _arguments(self, most: int) -> list[Any]:
+        self._steps += 1
+        may_judge = monotonic() > self._contact_since + LEASE
+        first = 0 if self._frontier is None else int(UNDER_WAY * _MICRO)
+        argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
+        argv += [int(LEASE * _MICRO), int(may_judge), first]
+        for entries in (self._forgotten, self._done, self._back, self._unreadable):
+            argv += [len(entries), *entries]
+            entries.clear()
+        argv.append(len(self._advice))
+        now = monotonic()
+        for name, (when, interval) in self._advice.items():
+            argv += [name, int(max(when - now, 0.0) * _MICRO)]
+            argv.append("" if interval is None else int(interval * _MICRO))
+        self._advice.clear()
+        return argv
+
+    def _send_pushes(self) -> None:
+        while self._pushes:
+            self._push_script(self._keys, [self._worker, *self._pushes[0]])
+            self._pushes.popleft()
+
+    def _move(self) -> bool:
+        """Move requests that an older class keeps; return whether there were any.
+
+        Workers with that class may push more, so each worker does this whenever nothing is due.
+        """
+        [kind] = _octets([self.server.type(self.key)])
+        found: list[bytes] = []
+        if kind == b"list":
+            found = _octets(self.server.lrange(self.key, -_MOVED, -1))[::-1]
+        elif kind == b"zset":
+            found = _octets(self.server.zrange(self.key, 0, _MOVED - 1))
+        if found:
+            places = [self._place_in(data) for data in found]
+            pairs = zip(found, places, strict=True)
+            self._move_script(self._keys, [each for pair in pairs for each in pair])
+            if not self._has_moved:
+                self._has_moved = True
+                logger.info(
+                    "Requests of another queue class are moved from %s. Workers with that class do "
+                    "not see what this one has",
+                    self.key,
+                )
+        return bool(found)
+
+    def _place_in(self, data: bytes) -> str:
+        try:
+            return _place_of(self._decode_request(data))
+        except Exception as error:  # noqa: BLE001
+            self._cannot_read(error)
+            return ""
+
+    def _look(self) -> None:
+        """Note which requests are done: neither the engine nor the frontier has them."""
+        if self._frontier is None:
+            return
+        for request in self._frontier.done(self._held):
+            held = self._held.pop(request)
+            if held.entry:
+                self._done.append(held.entry)
+            if held.interval and not held.is_sent:  # it was refused, or answered here
+                self._advise(held.name, 0.0, held.interval)
+
+    def _heard(self, server_time: float) -> None:
+        """Note that the server has answered: since when has it done so without a break?"""
+        now = monotonic()
+        offset = server_time - now
+        if now > self._heard_at + LEASE / 3 or abs(offset - self._offset) > RETRY:
+            self._contact_since = now  # nobody is dead, or the clock of the server was set
+        self._heard_at, self._offset = now, offset
+        if self._failing_since is not None:
+            logger.warning(
+                "The queue in Redis answers again after %.0f s", now - self._failing_since
+            )
+            self._failing_since = None
+
+    def _is_dead(self) -> None:
+        """Begin anew: this worker was silent for so long that others have got its requests."""
+        logger.warning(
+            "This worker gave no sign of life for more than %.0f s, so others have got its "
+            "requests. What it has not sent is dropped here",
+            LEASE,
+        )
+        self._worker = token_hex(8)
+        for held in self._held.values():
+            held.entry = b""
+        for each in (self._buffer, self._advice):
+            each.clear()
+        if self._frontier is not None:
+            self._frontier.drop_read_ahead()
+
+    def _leave(self) -> None:
+        """Say what is done; what is not goes back to its place."""
+        self._is_open = False
+        self._not_before = 0.0
+        for alarm in (self._to_tell, self._to_live, self._to_wake):
+            alarm.cancel()
+        if self._unanswered is not None:
+            self._try(self._step, 0)
+        self._try(self._step, -1)
+
+    # --- timers and failures
+
+    def _advise(self, name: str, seconds: float, interval: float | None = None) -> None:
+        if interval is None and name in self._advice:
+            interval = self._advice[name][1]
+        self._advice[name] = monotonic() + seconds, interval
+        self._set(self._to_tell, SOON)
+
+    def _tell(self) -> None:
+        is_due = any(when <= monotonic() for when, _ in self._advice.values())
+        self._try(self._step, 0)
+        if is_due:
+            self._wake()
+
+    def _beat(self) -> None:
+        self._set(self._to_live, BEAT)
+        for name in self._asking:
+            self._asking[name] = True
+            self._advise(name, UNDER_WAY)
+        for held in self._held.values():
+            if held.interval and not held.is_sent:
+                self._advise(held.name, held.interval + UNDER_WAY, held.interval)
+        self._try(self._step, 0)
+
+    def _wake(self) -> None:
+        if self._failing_since is None:
+            self._not_before = 0.0
+        if monotonic() < self._not_before:
+            self._set(self._to_wake, self._not_before - monotonic())
+        elif self._frontier is not None:
+            self._frontier.wake()
+
+    def _set(self, alarm: Alarm, seconds: float) -> None:
+        if self._is_open:
+            alarm.set(seconds)
+
+    @property
+    def _is_put_off(self) -> bool:
+        """Whether Redis has failed just now: each question may hold up the whole worker."""
+        return self._failing_since is not None and monotonic() < self._not_before
+
+    def _try(self, do: Callable[..., None], *args: int) -> None:
+        if self._is_put_off:
+            return
+        try:
+            do(*args)
+        except (RedisError, OSError) as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Note that Redis fails: it is asked again after a while. Without a crawl, raise."""
+        if self._crawler is None:
+            raise error
+        now = monotonic()
+        self._not_before = now + RETRY
+        self._set(self._to_wake, RETRY)
+        if self._failing_since is None:
+            self._failing_since = now
+            logger.warning(
+                "The queue in Redis fails (%s): it is asked again each second, and what is to be "
+                "said is kept",
+                printable(str(error)),
+            )
+
+    def _cannot_read(self, error: Exception) -> None:
+        self._stats.inc(names.QUEUE_UNREADABLE)
+        if not self._has_complained:
+            self._has_complained = True
+            logger.warning(
+                "A request in Redis cannot be read (%s: %s). All that cannot be read is kept in "
+                "the list %s",
+                type(error).__name__,
+                printable(str(error)),
+                self._keys[6],
+            )
+
+
+def _place_of(request: Request) -> str:
+    """Return what stands before the time of a request: the name of its site, and its priority."""
+    name = Gate.key_of(request).replace("\0", "").encode("utf-8", "replace").decode()
+    rank = min(max(5_000_000_000 - request.priority, 0), 9_999_999_999)
+    return f"{name}\0{rank:010}"
+
+
+def _octets(reply: list[Any]) -> list[Any]:
+    """Return a reply with octets for text, which REDIS_DECODE_RESPONSES makes of them."""
+    return [each.encode() if isinstance(each, str) else each for each in reply]

@@ -1,0 +1,395 @@
+"""The queue of ready hosts in Redis, by itself: real servers, and no crawl."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+import scrapy_redis.queue
+import scrapy_redis.scheduler
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from scrapy import Request, Spider
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import redis_queue
+from scrapy_rep.addon import Addon
+from scrapy_rep.redis_queue import HostQueue
+from tests.stores.servers import RedisServer, running_server
+
+KEY = "queue:requests"
+
+
+class QueueSpider(Spider):
+    """A spider whose requests any worker can read."""
+
+    name = "queue"
+
+
+@pytest.fixture(scope="module")
+def its_server() -> Iterator[RedisServer]:
+    """A redis-server for all tests here."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(its_server: RedisServer) -> Iterator[Any]:
+    """A client of that server, which is empty."""
+    with redis.Redis(port=its_server.port) as client:
+        client.flushall()
+        yield client
+
+
+@pytest.fixture
+def queue(client: Any) -> HostQueue:
+    """A queue without a crawl: what it gives out counts as done."""
+    return queue_of(client)
+
+
+def queue_of(client: Any, cls: Any = HostQueue) -> Any:
+    """One worker's view of the queue."""
+    return cls(client, QueueSpider(), "%(spider)s:requests")
+
+
+def push(queue: Any, *urls: str, **how: Any) -> None:
+    """Requests for these are in the queue."""
+    for url in urls:
+        queue.push(Request(url, **how))
+
+
+def popped(queue: Any) -> list[str]:
+    """All that the queue gives out now."""
+    return [request.url for request in iter(queue.pop, None)]
+
+
+def pages(host: str, count: int) -> list[str]:
+    """The URLs of some pages of a host."""
+    return [f"https://{host}.example/{number}" for number in range(count)]
+
+
+def test_sites_take_turns(queue: HostQueue) -> None:
+    """One that was asked goes behind the others; within a site the first one goes first."""
+    push(queue, *pages("a", 3), *pages("b", 2), *pages("c", 1))
+    a, b, c = pages("a", 3), pages("b", 2), pages("c", 1)
+    assert popped(queue) == [a[0], b[0], c[0], a[1], b[1], a[2]]
+
+
+def test_a_site_that_had_to_wait_goes_next(queue: HostQueue) -> None:
+    """The others take turns with such sites, however many there are of both."""
+    for number in range(30):
+        push(queue, *pages(f"ring{number}", 1))
+    push(queue, *pages("a", 3), *pages("b", 1))
+    for site, interval in (("a", 60.0), ("b", 0.001)):
+        queue._advise(f"https://{site}.example", 0.001, interval)
+    queue._step(0)
+    time.sleep(0.01)
+    found = popped(queue)
+    assert set(found[:4:2]) == {"https://a.example/0", "https://b.example/0"}
+    assert len(found) == 32  # two of the first one have to wait
+
+
+def test_priorities_hold_within_a_site(queue: HostQueue) -> None:
+    """A site with more urgent requests does not go before others."""
+    for priority in (0, 5, -5, 10**12, -(10**12)):
+        push(queue, f"https://a.example/{priority}", priority=priority)
+    push(queue, "https://b.example/0")
+    found = popped(queue)
+    assert found.pop(1) == "https://b.example/0"
+    assert [int(url.rpartition("/")[2]) for url in found] == [10**12, 5, 0, -5, -(10**12)]
+
+
+def test_a_request_is_as_it_was(client: Any) -> None:
+    """With its meta, body and octets that end strings elsewhere; of any worker."""
+    request = Request("https://a.example/", method="POST", body=b"\0\xff\0", meta={"x": "\0"})
+    queue_of(client).push(request)
+    found = queue_of(client).pop()
+    assert found is not None
+    assert (found.url, found.method, found.body, found.meta) == (
+        request.url,
+        "POST",
+        b"\0\xff\0",
+        {"x": "\0"},
+    )
+
+
+def test_requests_without_rules_have_sites_of_their_own(queue: HostQueue) -> None:
+    """They never stand behind one that waits for rules, whatever their slot is called."""
+    free = {"dont_obey_robotstxt": True}
+    push(queue, *pages("a", 2))
+    push(queue, "https://a.example/free", "data:,x", meta=free)
+    push(queue, "https://a.example/odd", meta={"download_slot": "\0\udce4", **free})
+    assert len(queue) == 5
+    assert set(popped(queue)[:4]) == {
+        "https://a.example/0",
+        "https://a.example/free",
+        "data:,x",
+        "https://a.example/odd",
+    }
+
+
+def test_its_length_is_what_waits(client: Any) -> None:
+    """Without a crawl what is given out counts as done, so it reaches 0."""
+    queue, other = queue_of(client), queue_of(client)
+    assert len(queue) == 0
+    push(queue, *pages("a", 20))
+    assert (len(queue), len(other)) == (20, 20)
+    queue.pop()
+    assert len(queue) == 19
+    assert len(popped(other)) == 12  # the first one has taken eight, and has seven of them
+    assert len(popped(queue)) == 7
+    assert (len(queue), len(other)) == (0, 0)
+
+
+def test_nothing_is_left_of_a_site_without_requests(client: Any) -> None:
+    """Nothing grows for ever: its time and its pace are forgotten when that time has come."""
+    queue = queue_of(client)
+    for number in range(30):
+        push(queue, f"https://{number}.example/")
+    queue.not_before("https://0.example", 0.0)
+    assert len(popped(queue)) == 30
+    assert popped(queue) == []
+    assert len(queue) == 0
+    assert {key.decode() for key in client.keys("*")} == {f"{KEY}:workers", f"{KEY}:pushed"}
+    assert client.pttl(f"{KEY}:pushed") > 0
+
+
+def test_a_site_is_not_asked_before_its_time(queue: HostQueue) -> None:
+    """Others are."""
+    push(queue, *pages("a", 3), *pages("b", 3))
+    queue.not_before("https://a.example", 60.0)
+    queue.check()
+    queue._step(0)
+    assert popped(queue) == pages("b", 3)
+    queue.not_before("https://a.example", 0.0)
+    queue._step(0)
+    queue._not_before = 0.0
+    assert popped(queue) == pages("a", 3)
+
+
+def test_scripts_survive_a_flush(client: Any, queue: HostQueue) -> None:
+    """NOSCRIPT: they are loaded again."""
+    push(queue, *pages("a", 2))
+    client.script_flush()
+    push(queue, *pages("b", 1))
+    client.script_flush()
+    assert Counter(popped(queue)) == Counter(pages("a", 2) + pages("b", 1))
+
+
+@pytest.mark.parametrize("name", ["PriorityQueue", "FifoQueue", "LifoQueue"])
+def test_requests_of_an_older_class_are_moved(client: Any, name: str) -> None:
+    """While a worker with that class still pushes: nothing is lost, and nothing comes twice."""
+    older = queue_of(client, getattr(scrapy_redis.queue, name))
+    push(older, *pages("a", 150), *pages("b", 1))
+    queue, other = queue_of(client), queue_of(client)
+    push(queue, *pages("c", 1))
+    assert len(queue) == 152
+    found = []
+    for number in range(4):
+        push(older, *pages(f"later{number}", 60))
+        for each in (queue, other):
+            each._not_before = 0.0
+            found += popped(each)
+    for _ in range(10):
+        queue._not_before = 0.0
+        found += popped(queue)
+    later = [url for number in range(4) for url in pages(f"later{number}", 60)]
+    assert Counter(found) == Counter([*pages("a", 150), *pages("b", 1), *pages("c", 1), *later])
+    assert len(queue) == len(older) == 0
+    if name == "FifoQueue":
+        assert [url for url in found if "//a." in url] == pages("a", 150)
+
+
+def test_an_older_class_goes_on_with_what_it_has(client: Any) -> None:
+    """It does not see what is here, and this does no harm to it."""
+    older, queue = queue_of(client, scrapy_redis.queue.FifoQueue), queue_of(client)
+    push(queue, *pages("a", 2))
+    push(older, *pages("b", 2))
+    assert popped(older) == pages("b", 2)
+    assert popped(queue) == pages("a", 2)
+
+
+def test_what_cannot_be_read_is_set_aside(
+    client: Any, queue: HostQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Foreign, damaged, or of a spider that has other methods: counted, one line, and kept."""
+    push(queue, *pages("a", 2), *pages("b", 1))
+    [first, *_] = client.zrange(f"{KEY}:hosts", 0, 0)
+    place = first[: first.index(b"\0") + 27]
+    foreign = [place + b"not a pickle", place + pickle.dumps({"no": "url"})]
+    foreign.append(place + pickle.dumps({"url": "https://a.example/", "callback": "gone"}))
+    client.zadd(f"{KEY}:hosts", dict.fromkeys(foreign, 0))
+    client.lpush(KEY, b"nor is this", b"\x80")
+    found = popped(queue)
+    for _ in range(3):
+        queue._not_before = 0.0
+        found += popped(queue)
+    assert Counter(found) == Counter(pages("a", 2) + pages("b", 1))
+    assert len(queue) == 0
+    kept = client.lrange(f"{KEY}:unreadable", 0, -1)
+    assert Counter(kept) == Counter([*foreign, b"nor is this", b"\x80"])
+    assert len([r for r in caplog.records if "cannot be read" in r.getMessage()]) == 1
+    queue.clear()
+    assert [key.decode() for key in client.keys("*")] == [f"{KEY}:unreadable"]
+
+
+def test_a_flush_removes_what_an_older_class_keeps(client: Any, queue: HostQueue) -> None:
+    """It is never moved after that."""
+    push(queue_of(client, scrapy_redis.queue.PriorityQueue), *pages("a", 3))
+    push(queue, *pages("b", 3))
+    queue.clear()
+    assert len(queue) == 0
+    assert popped(queue) == []
+
+
+def test_without_a_crawl_a_failure_is_raised(its_server: RedisServer) -> None:
+    """A script that pushes requests must learn that it did not."""
+    with running_server() as server:
+        client = redis.Redis(port=server.port, retry=Retry(NoBackoff(), 0))
+        queue = queue_of(client)
+        server.stop()
+        with pytest.raises(redis.RedisError):
+            push(queue, *pages("a", 1))
+        with pytest.raises(redis.RedisError):
+            queue.pop()
+        with pytest.raises(redis.RedisError):
+            len(queue)
+
+
+def shift(client: Any, seconds: float) -> None:
+    """The clock of the server was set by that much, as far as the queue can tell."""
+    for key in (f"{KEY}:due", f"{KEY}:workers"):
+        for member, when in client.zrange(key, 0, -1, withscores=True):
+            client.zadd(key, {member: when - seconds * 1e6})
+
+
+def test_a_clock_that_was_set_back_holds_up_nothing(client: Any) -> None:
+    """Sites are due at once, or an interval from now; a lease ends when it would have."""
+    queue = queue_of(client)
+    push(queue, *pages("plain", 2), *pages("paced", 2))
+    queue._advise("https://paced.example", 0.0, 5.0)
+    queue._step(0)
+    shift(client, -86_400.0)
+    found = []
+    for _ in range(3):
+        queue._not_before = 0.0
+        found += popped(queue)
+    assert found == pages("plain", 2)
+    [(_, when)] = client.zrange(f"{KEY}:due", 0, 0, withscores=True)
+    assert 0.0 < when / 1e6 - client.time()[0] < 6.0
+    queue._contact_since -= redis_queue.LEASE + 1.0  # it has been in contact for long
+    queue._step(0)
+    [(_, until)] = client.zrange(f"{KEY}:workers", 0, 0, withscores=True)
+    assert until / 1e6 - client.time()[0] < redis_queue.LEASE + 1.0
+
+
+class Losing(redis.Connection):
+    """A connection that loses an answer now and then, so that the client asks again."""
+
+    lost = scripts = 0
+    is_lost = False
+
+    def send_command(self, *args: Any, **kwargs: Any) -> None:
+        """Of scripts every second answer is lost."""
+        Losing.scripts += args[0] == "EVALSHA"
+        self.is_lost = args[0] == "EVALSHA" and Losing.scripts % 2 == 0
+        super().send_command(*args, **kwargs)
+
+    def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        """What comes is thrown away."""
+        answer = super().read_response(*args, **kwargs)
+        if self.is_lost:
+            self.is_lost = False
+            Losing.lost += 1
+            raise redis.ConnectionError("lost")
+        return answer
+
+
+def test_what_is_repeated_is_done_once(client: Any, its_server: RedisServer) -> None:
+    """The answers of every second push and step are lost: nothing is lost, nothing comes twice."""
+    how: dict[str, Any] = {"connection_class": Losing, "retry": Retry(NoBackoff(), 3)}
+    pool = redis.ConnectionPool(**how, port=its_server.port)
+    with redis.Redis(connection_pool=pool) as losing:
+        queue = queue_of(losing)
+        other = queue_of(client)
+        wanted = [url for host in "abc" for url in pages(host, 20)]
+        found = []
+        for url in wanted:
+            push(queue, url)
+            if url.endswith("5"):
+                other._not_before = queue._not_before = 0.0
+                found += popped(other)
+        queue._not_before = 0.0
+        found += popped(queue)
+        assert len(queue) == 0
+    pool.close()
+    assert Losing.lost > 20
+    assert Counter(found) == Counter(wanted)
+
+
+def test_text_for_octets_does_no_harm(its_server: RedisServer, client: Any) -> None:
+    """REDIS_DECODE_RESPONSES, which some set for a serializer that writes text."""
+
+    class Text:
+        """A serializer of a project's own."""
+
+        dumps = staticmethod(lambda request: request["url"])
+        loads = staticmethod(lambda data: {"url": data if isinstance(data, str) else data.decode()})
+
+    with redis.Redis(port=its_server.port, decode_responses=True) as text:
+        queue = HostQueue(text, QueueSpider(), "%(spider)s:requests", Text)
+        push(scrapy_redis.queue.FifoQueue(text, QueueSpider(), KEY, Text), *pages("b", 2))
+        push(queue, *pages("a", 2))
+        assert len(queue) == 4
+        assert Counter(popped(queue) + popped(queue)) == Counter(pages("a", 2) + pages("b", 2))
+
+
+class Subclass(scrapy_redis.scheduler.Scheduler):  # type: ignore[misc]
+    """It changes neither how the queue is chosen nor how it is opened."""
+
+    def next_request(self) -> Any:
+        """The same."""
+        return super().next_request()
+
+
+class OwnQueue(scrapy_redis.scheduler.Scheduler):  # type: ignore[misc]
+    """It may open any queue."""
+
+    def open(self, spider: Spider) -> None:
+        """Its own way."""
+
+
+OURS = "scrapy_rep.redis_queue.HostQueue"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "chosen", "found", "said"),
+    [
+        ("scrapy_redis.scheduler.Scheduler", None, OURS, "wait in Redis"),
+        (Subclass, None, OURS, "wait in Redis"),
+        (OwnQueue, None, None, f'SCHEDULER_QUEUE_CLASS = "{OURS}" lets requests wait'),
+        ("scrapy_redis.scheduler.Scheduler", "scrapy_redis.queue.FifoQueue", None, ""),
+        ("scrapy.core.scheduler.Scheduler", None, None, ""),
+    ],
+)
+def test_the_addon_chooses_it_where_the_project_chooses_none(
+    caplog: pytest.LogCaptureFixture, scheduler: Any, chosen: str | None, found: Any, said: str
+) -> None:
+    """One line says so; where a scheduler may open a queue of its own, the line is advice."""
+    settings = Settings({"SCHEDULER": scheduler})
+    if chosen is not None:
+        settings.set("SCHEDULER_QUEUE_CLASS", chosen)
+    with caplog.at_level(logging.INFO, "scrapy_rep"):
+        Addon().update_settings(settings)
+    assert settings.get("SCHEDULER_QUEUE_CLASS") == (found or chosen)
+    lines = [r.getMessage() for r in caplog.records if "SCHEDULER_QUEUE_CLASS" in r.getMessage()]
+    assert len(lines) == bool(said)
+    assert all(said in line for line in lines)
+    assert load_object(OURS) is redis_queue.HostQueue
