@@ -375,8 +375,9 @@ class Frontier:
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
         self._guarded(self._slots.left, request)
-        if self._cluster is not None:
-            self._guarded(self._cluster.sent, request, self.states[request])
+        state = self.states.get(request)
+        if self._cluster is not None and state is not None:
+            self._guarded(self._cluster.sent, request, state)
 
     def _has_left(self, slot: str) -> None:
         self._guarded(self.sites.left, Block(State.ROOM, slot))
