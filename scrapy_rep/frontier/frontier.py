@@ -185,13 +185,13 @@ class Frontier:
         self._has_queues = True
         self._guarded(self.sites.join, queues, sizes)
 
-    def key_of(self, request: Request) -> str | None:
-        """Return the key of the site that a request belongs to; None after a fault."""
-        return self._guarded(self._gate.key_of, request)
+    def key_of(self, request: Request) -> str:
+        """Return the key of the site that a request belongs to."""
+        return self._gate.key_of(request)
 
     def pushed(self, key: str) -> None:
         """Note that a queue has got a request of a site."""
-        self._guarded(self.sites.pushed, key)
+        self.sites.pushed(key)
 
     @property
     def has_requests(self) -> bool:
@@ -415,10 +415,11 @@ class Frontier:
         try:
             return do(*args)
         except Exception as error:  # noqa: BLE001
-            self._give_up(error)
+            self.give_up(error)
             return None
 
-    def _give_up(self, error: Exception) -> None:
+    def give_up(self, error: Exception) -> None:
+        """Choose no more, after a fault."""
         self.is_open = False
         self.chosen = None
         then = "requests wait in the downloader from now on"

@@ -73,13 +73,18 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
 
         Scrapy's scheduler then keeps it in memory.
         """
-        frontier = self._frontier
-        key = None if frontier is None else frontier.key_of(request)
-        if key is None:
-            key = slot_of(request)
-        self._push(key, request)
-        if frontier is not None:
-            frontier.pushed(key)
+        frontier, key = self._frontier, None
+        if frontier is not None and frontier.is_open:
+            try:
+                key = frontier.key_of(request)
+            except Exception as error:  # noqa: BLE001  # it must not cost the request
+                frontier.give_up(error)
+        self._push(slot_of(request) if key is None else key, request)
+        if frontier is not None and frontier.is_open and key is not None:
+            try:
+                frontier.pushed(key)
+            except Exception as error:  # noqa: BLE001
+                frontier.give_up(error)
 
     def _push(self, key: str, request: Request) -> None:
         is_new = key not in self.pqueues

@@ -460,7 +460,7 @@ def test_after_a_fault_heads_go_first_and_then_scrapys_order(
         queue.push(request(number))
     queue.push(request("y", "b.example"))
     heads = [queue.take("http://b.example"), queue.take(SITE)]
-    frontier._give_up(ValueError("a fault"))
+    frontier.give_up(ValueError("a fault"))
     assert "a fault" in caplog.text
     queue.push(request("z"))
     assert len(queue) == 6
