@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -14,13 +15,16 @@ from tests.crawl.worlds import World, WorldSpider
 from tests.site import Site
 from tests.stores.servers import RedisServer
 
+WORLDS = int(os.environ.get("WORLDS", "100"))
+"""How many worlds there are. ``WORLDS=300 pytest -m slow tests/crawl/test_worlds.py`` has more."""
+
 DEFAULT = 6
 """How many worlds the default run has."""
 
 
 @pytest.mark.parametrize(
     "seed",
-    [n if n < DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in range(300)],
+    [n if n < DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in range(WORLDS)],
 )
 async def test_promises_hold_in_a_random_world(
     site: Site, tmp_path: Path, constants: Callable[..., None], seed: int
@@ -35,7 +39,7 @@ async def test_promises_hold_in_a_random_world(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 async def test_promises_hold_over_scrapy_redis(
     site: Site, tmp_path: Path, server: RedisServer, seed: int
 ) -> None:
