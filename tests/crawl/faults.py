@@ -30,8 +30,12 @@ T = TypeVar("T")
 
 POINT = "__point__"
 
-CANNOT_FAIL = ("bool", "len", "super")
-"""Calls without a point: with the arguments that the package gives them, they do not raise."""
+CANNOT_FAIL = ("bool", "len", "super", "self._guarded", "self._has_chosen")
+"""Calls without a point: with the arguments that the package gives them, they do not raise.
+
+The last two are the guard of the frontier, and a call of nothing else: what is called in them has
+its points.
+"""
 
 NOT_OURS = ("pop", "enqueue")
 """The base scheduler gives out or takes a request. If that fails, no crawl goes on, or one less."""
