@@ -4,23 +4,7 @@
 worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
 sites that ask for a pace are enough to fill all workers with them, and to stop the crawl.
 
-**What Redis keeps**, where ``KEY`` is SCHEDULER_QUEUE_KEY:
-
-- ``KEY:hosts``: all requests, in a sorted set of one score, so in the order of their octets. A
-  member is the name of a site, a zero, the priority, the time of the push, and the request. The
-  next request of a site is the first one that begins with its name, and a site costs no key.
-- ``KEY:due``: the names of the sites. Those that have to wait stand there by the time from which
-  they may be asked, and behind them the *ring* of all others, by the time when they were asked
-  last. A step takes the two in turn, so that a site that asks for a pace does not lose time while
-  the ring goes round. Who is asked is moved.
-- ``KEY:pace``: by how much. A site that is not there is new: it is moved by :data:`UNDER_WAY`, in
-  which the worker that got its first request finds out.
-- ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
-  member. ``KEY:workers``: until when each one lives unless it says more.
-- ``KEY:pushed``: the number of the last push of each worker.
-- ``KEY:unreadable``: what could not be read, for a person to look at.
-
-A site that has no requests is forgotten when its time has come, so nothing grows for ever.
+:mod:`scrapy_rep.frontier.redis_scripts` says what Redis keeps.
 
 **The times are advice** if there is a store: a turn of the store decides when a request is made.
 Times that are wrong, or lost, cost a request that is taken and given back. All of them are by the
@@ -51,7 +35,8 @@ from scrapy_redis.queue import Base
 from scrapy_rep import stats as names
 from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.frontier import frontier_of
-from scrapy_rep.frontier.redis_scripts import MOVE, PUSH, STEP
+from scrapy_rep.frontier.redis_scripts import MOVE, PUSH, STEP, octets
+from scrapy_rep.frontier.request_state import comes_back
 from scrapy_rep.gate.gate import Gate
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.stats import RepStats
@@ -122,6 +107,8 @@ class HostQueue(Base):  # type: ignore[misc]
         self._done: list[bytes] = []
         self._back: list[bytes] = []
         self._unreadable: list[bytes] = []
+        self._lists = self._forgotten, self._done, self._back, self._unreadable
+        """The lists of a step, in its order."""
         self._advice: dict[str, tuple[float, float | None]] = {}
         self._asking: dict[str, bool] = {}
         """The sites whose rules are asked for, and whether Redis was told."""
@@ -129,7 +116,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._pushed = self._steps = 0
         self._unanswered: list[Any] | None = None
         """The arguments of a step whose answer has not come."""
-        self._not_before = 0.0
+        self._pause_until = 0.0
         self._is_first = True
         self._heard_at = self._contact_since = monotonic()
         self._offset = 0.0
@@ -165,13 +152,15 @@ class HostQueue(Base):  # type: ignore[misc]
                 self._step(0)
             with self.server.pipeline(transaction=False) as pipe:
                 pipe.zcard(self._keys[0]).zcard(self._keys[3]).type(self.key)
-                waiting, out, old = _octets(pipe.execute())
+                waiting, out, old = octets(pipe.execute())
             count = {b"list": self.server.llen, b"zset": self.server.zcard}
             older = count[old](self.key) if old in count else 0
+            held = sum(bool(held.entry) for held in self._held.values())
+            if int(out) > held + len(self._buffer):
+                self._put_back_what_is_done()
         except (RedisError, OSError) as error:
             self._fail(error)
             return 1
-        held = sum(bool(held.entry) for held in self._held.values())
         return int(waiting) + int(older) + max(int(out) - held, len(self._buffer))
 
     def clear(self) -> None:
@@ -182,11 +171,12 @@ class HostQueue(Base):  # type: ignore[misc]
         self.server.unlink(*(key for key in self._keys if key != self._keys[6]))
 
     def push(self, request: Request) -> None:
-        """Add a request; put one that this queue gave out back to its place.
+        """Add a request; put one that a stop returns back to its place.
 
-        While Redis fails, it is kept in memory.
+        One that a component has changed, and made again, is a new request, even if it is the same
+        object. While Redis fails, it is kept in memory.
         """
-        if request in self._held:
+        if request in self._held and comes_back(request):
             self.give_back(request, 0.0)
             return
         data = self._encode_request(request)
@@ -194,13 +184,13 @@ class HostQueue(Base):  # type: ignore[misc]
         data = data.encode() if isinstance(data, str) else data
         self._pushes.append((self._pushed, _place_of(request), data))
         if self._failing_since is None:
-            self._not_before = 0.0
+            self._pause_until = 0.0
         self._try(self._send_pushes)
 
     def pop(self, timeout: int = 0) -> Request | None:
         """Return the next request of the site that has been due for longest; None if none is."""
         while True:
-            if not self._buffer and monotonic() >= self._not_before:
+            if not self._buffer and monotonic() >= self._pause_until:
                 self._try(self._step, BATCH)
             if not self._buffer:
                 return None
@@ -229,11 +219,14 @@ class HostQueue(Base):  # type: ignore[misc]
             self._back.append(held.entry)
             self._stats.inc(names.QUEUE_GIVEN_BACK)
             if seconds or interval is not None:
-                self._advise(held.name, seconds, interval)
+                self.not_before(held.name, seconds, interval)
 
-    def not_before(self, name: str, seconds: float) -> None:
-        """Advise not to ask a site for some seconds from now."""
-        self._advise(name, seconds)
+    def not_before(self, name: str, seconds: float, interval: float | None = None) -> None:
+        """Advise not to ask a site for some seconds from now; say its interval if it is known."""
+        if interval is None and name in self._advice:
+            interval = self._advice[name][1]
+        self._advice[name] = monotonic() + seconds, interval
+        self._set(self._to_tell, SOON)
 
     def asks(self, name: str) -> None:
         """Note that the rules of a site are asked for.
@@ -246,7 +239,7 @@ class HostQueue(Base):  # type: ignore[misc]
     def asked(self, name: str) -> None:
         """Note that this has ended."""
         if self._asking.pop(name, False):
-            self._advise(name, 0.0)
+            self.not_before(name, 0.0)
 
     def handed_out(self, request: Request, interval: float) -> None:
         """Note that a request may go, to a site with some interval."""
@@ -255,16 +248,16 @@ class HostQueue(Base):  # type: ignore[misc]
             return
         held.interval = interval
         if interval:
-            self._advise(held.name, interval + UNDER_WAY, interval)
+            self.not_before(held.name, interval + UNDER_WAY, interval)
         elif held.known != 0.0:
-            self._advise(held.name, 0.0, 0.0)
+            self.not_before(held.name, 0.0, 0.0)
 
     def sent(self, request: Request, seconds: float) -> None:
         """Note that a request has ended, so that its site is due in some seconds."""
         held = self._held.get(request)
         if held is not None and held.interval and not held.is_sent:
             held.is_sent = True
-            self._advise(held.name, seconds, held.interval)
+            self.not_before(held.name, seconds, held.interval)
 
     def check(self) -> None:
         """Ask whether this worker still counts as alive, if it has said nothing for long."""
@@ -282,13 +275,13 @@ class HostQueue(Base):  # type: ignore[misc]
             self._unanswered = self._arguments(most)
         reply = self._step_script(self._keys, self._unanswered)
         self._unanswered = None
-        now, state, wait, moved, has_old, *taken = _octets(reply)
+        now, state, wait, moved, has_old, *taken = octets(reply)
         self._heard(now / _MICRO)
         if state == b"dead":
             self._is_dead()
             return
         if state == b"new" and self._steps > 1:  # Redis has forgotten this worker
-            self._forgotten = [held.entry for held in self._held.values() if held.entry]
+            self._forgotten += [held.entry for held in self._held.values() if held.entry]
             self._forgotten += [entry for entry, _ in self._buffer]
         if moved:
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
@@ -301,7 +294,7 @@ class HostQueue(Base):  # type: ignore[misc]
             has_moved = self._move()
         if most > 0 and not taken:
             pause = 0.0 if has_moved else POLL if wait < 0 else min(POLL, wait / _MICRO)
-            self._not_before = monotonic() + pause
+            self._pause_until = monotonic() + pause
             self._set(self._to_wake, pause)
 
     def _arguments(self, most: int) -> list[Any]:
@@ -310,7 +303,7 @@ class HostQueue(Base):  # type: ignore[misc]
         first = 0 if self._frontier is None else int(UNDER_WAY * _MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
         argv += [int(LEASE * _MICRO), int(may_judge), first]
-        for entries in (self._forgotten, self._done, self._back, self._unreadable):
+        for entries in self._lists:
             argv += [len(entries), *entries]
             entries.clear()
         argv.append(len(self._advice))
@@ -331,12 +324,12 @@ class HostQueue(Base):  # type: ignore[misc]
 
         Workers with that class may push more, so each worker does this whenever nothing is due.
         """
-        [kind] = _octets([self.server.type(self.key)])
+        [kind] = octets([self.server.type(self.key)])
         found: list[bytes] = []
         if kind == b"list":
-            found = _octets(self.server.lrange(self.key, -_MOVED, -1))[::-1]
+            found = octets(self.server.lrange(self.key, -_MOVED, -1))[::-1]
         elif kind == b"zset":
-            found = _octets(self.server.zrange(self.key, 0, _MOVED - 1))
+            found = octets(self.server.zrange(self.key, 0, _MOVED - 1))
         if found:
             places = [self._place_in(data) for data in found]
             pairs = zip(found, places, strict=True)
@@ -366,7 +359,20 @@ class HostQueue(Base):  # type: ignore[misc]
             if held.entry:
                 self._done.append(held.entry)
             if held.interval and not held.is_sent:  # it was refused, or answered here
-                self._advise(held.name, 0.0, held.interval)
+                self.not_before(held.name, 0.0, held.interval)
+
+    def _put_back_what_is_done(self) -> None:
+        """Put back what this worker is said to have and does not.
+
+        Redis may have gone back to the time before a step: after a failover, or from an older file.
+        What was done by then is made once more. Otherwise the crawl would never end.
+        """
+        prefix = f"{self._worker}\0".encode()
+        mine = self.server.zrangebylex(self._keys[3], b"[" + prefix, b"(" + prefix[:-1] + b"\1")
+        known = {held.entry for held in self._held.values()}
+        known.update(entry for entry, _ in self._buffer)
+        known.update(self._done, self._back, self._unreadable)
+        self._back += [entry for entry in octets(mine) if entry not in known]
 
     def _heard(self, server_time: float) -> None:
         """Note that the server has answered: since when has it done so without a break?"""
@@ -391,15 +397,16 @@ class HostQueue(Base):  # type: ignore[misc]
         self._worker = token_hex(8)
         for held in self._held.values():
             held.entry = b""
-        for each in (self._buffer, self._advice):
+        for each in (self._buffer, self._advice, *self._lists):
             each.clear()
         if self._frontier is not None:
             self._frontier.drop_read_ahead()
+        self._set(self._to_wake, 0.0)
 
     def _leave(self) -> None:
         """Say what is done; what is not goes back to its place."""
         self._is_open = False
-        self._not_before = 0.0
+        self._pause_until = 0.0
         for alarm in (self._to_tell, self._to_live, self._to_wake):
             alarm.cancel()
         if self._unanswered is not None:
@@ -407,12 +414,6 @@ class HostQueue(Base):  # type: ignore[misc]
         self._try(self._step, -1)
 
     # --- timers and failures
-
-    def _advise(self, name: str, seconds: float, interval: float | None = None) -> None:
-        if interval is None and name in self._advice:
-            interval = self._advice[name][1]
-        self._advice[name] = monotonic() + seconds, interval
-        self._set(self._to_tell, SOON)
 
     def _tell(self) -> None:
         is_due = any(when <= monotonic() for when, _ in self._advice.values())
@@ -424,17 +425,17 @@ class HostQueue(Base):  # type: ignore[misc]
         self._set(self._to_live, BEAT)
         for name in self._asking:
             self._asking[name] = True
-            self._advise(name, UNDER_WAY)
+            self.not_before(name, UNDER_WAY)
         for held in self._held.values():
             if held.interval and not held.is_sent:
-                self._advise(held.name, held.interval + UNDER_WAY, held.interval)
+                self.not_before(held.name, held.interval + UNDER_WAY, held.interval)
         self._try(self._step, 0)
 
     def _wake(self) -> None:
         if self._failing_since is None:
-            self._not_before = 0.0
-        if monotonic() < self._not_before:
-            self._set(self._to_wake, self._not_before - monotonic())
+            self._pause_until = 0.0
+        if monotonic() < self._pause_until:
+            self._set(self._to_wake, self._pause_until - monotonic())
         elif self._frontier is not None:
             self._frontier.wake()
 
@@ -445,7 +446,7 @@ class HostQueue(Base):  # type: ignore[misc]
     @property
     def _is_put_off(self) -> bool:
         """Whether Redis has failed just now: each question may hold up the whole worker."""
-        return self._failing_since is not None and monotonic() < self._not_before
+        return self._failing_since is not None and monotonic() < self._pause_until
 
     def _try(self, do: Callable[..., None], *args: int) -> None:
         if self._is_put_off:
@@ -460,7 +461,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._crawler is None:
             raise error
         now = monotonic()
-        self._not_before = now + RETRY
+        self._pause_until = now + RETRY
         self._set(self._to_wake, RETRY)
         if self._failing_since is None:
             self._failing_since = now
@@ -488,8 +489,3 @@ def _place_of(request: Request) -> str:
     name = Gate.key_of(request).replace("\0", "").encode("utf-8", "replace").decode()
     rank = min(max(5_000_000_000 - request.priority, 0), 9_999_999_999)
     return f"{name}\0{rank:010}"
-
-
-def _octets(reply: list[Any]) -> list[Any]:
-    """Return a reply with octets for text, which REDIS_DECODE_RESPONSES makes of them."""
-    return [each.encode() if isinstance(each, str) else each for each in reply]

@@ -88,7 +88,7 @@ def test_a_site_that_had_to_wait_goes_next(queue: HostQueue) -> None:
         push(queue, *pages(f"ring{number}", 1))
     push(queue, *pages("a", 3), *pages("b", 1))
     for site, interval in (("a", 60.0), ("b", 0.001)):
-        queue._advise(f"https://{site}.example", 0.001, interval)
+        queue.not_before(f"https://{site}.example", 0.001, interval)
     queue._step(0)
     time.sleep(0.01)
     found = popped(queue)
@@ -170,8 +170,33 @@ def test_a_site_is_not_asked_before_its_time(queue: HostQueue) -> None:
     assert popped(queue) == pages("b", 3)
     queue.not_before("https://a.example", 0.0)
     queue._step(0)
-    queue._not_before = 0.0
+    queue._pause_until = 0.0
     assert popped(queue) == pages("a", 3)
+
+
+def test_sites_without_requests_hold_up_no_other(queue: HostQueue) -> None:
+    """A site stays in the ring until it is asked again: a thousand of them are passed at once."""
+    for number in range(1_000):
+        push(queue, f"https://s{number}.example/")
+    assert len(popped(queue)) == 1_000
+    push(queue, "https://new.example/")
+    assert "https://new.example/" in [request.url for _ in range(20) if (request := queue.pop())]
+
+
+def test_what_redis_has_forgotten_to_be_done_is_made_once_more(
+    client: Any, queue: HostQueue
+) -> None:
+    """Redis went on from a state before a step; otherwise the queue would never be empty."""
+    push(queue, "https://a.example/")
+    assert queue.pop() is not None
+    [taken] = client.zrange(f"{KEY}:out", 0, -1)
+    assert len(queue) == 0
+    client.zadd(f"{KEY}:out", {taken: 0})
+    assert len(queue) == 1
+    assert len(queue) == 1
+    queue._pause_until = 0.0
+    assert popped(queue) == ["https://a.example/"]
+    assert len(queue) == 0
 
 
 def test_scripts_survive_a_flush(client: Any, queue: HostQueue) -> None:
@@ -195,10 +220,10 @@ def test_requests_of_an_older_class_are_moved(client: Any, name: str) -> None:
     for number in range(4):
         push(older, *pages(f"later{number}", 60))
         for each in (queue, other):
-            each._not_before = 0.0
+            each._pause_until = 0.0
             found += popped(each)
     for _ in range(10):
-        queue._not_before = 0.0
+        queue._pause_until = 0.0
         found += popped(queue)
     later = [url for number in range(4) for url in pages(f"later{number}", 60)]
     assert Counter(found) == Counter([*pages("a", 150), *pages("b", 1), *pages("c", 1), *later])
@@ -229,7 +254,7 @@ def test_what_cannot_be_read_is_set_aside(
     client.lpush(KEY, b"nor is this", b"\x80")
     found = popped(queue)
     for _ in range(3):
-        queue._not_before = 0.0
+        queue._pause_until = 0.0
         found += popped(queue)
     assert Counter(found) == Counter(pages("a", 2) + pages("b", 1))
     assert len(queue) == 0
@@ -274,12 +299,12 @@ def test_a_clock_that_was_set_back_holds_up_nothing(client: Any) -> None:
     """Sites are due at once, or an interval from now; a lease ends when it would have."""
     queue = queue_of(client)
     push(queue, *pages("plain", 2), *pages("paced", 2))
-    queue._advise("https://paced.example", 0.0, 5.0)
+    queue.not_before("https://paced.example", 0.0, 5.0)
     queue._step(0)
     shift(client, -86_400.0)
     found = []
     for _ in range(3):
-        queue._not_before = 0.0
+        queue._pause_until = 0.0
         found += popped(queue)
     assert found == pages("plain", 2)
     [(_, when)] = client.zrange(f"{KEY}:due", 0, 0, withscores=True)
@@ -324,9 +349,9 @@ def test_what_is_repeated_is_done_once(client: Any, its_server: RedisServer) -> 
         for url in wanted:
             push(queue, url)
             if url.endswith("5"):
-                other._not_before = queue._not_before = 0.0
+                other._pause_until = queue._pause_until = 0.0
                 found += popped(other)
-        queue._not_before = 0.0
+        queue._pause_until = 0.0
         found += popped(queue)
         assert len(queue) == 0
     pool.close()

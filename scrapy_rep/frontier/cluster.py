@@ -149,7 +149,7 @@ class ClusterFront(Front):
         return self._shares_pace and self._turns.wait_for(host) > _SOON
 
     def _waits_for_turn(self, request: Request, host: str, *, has_another: bool) -> bool:
-        if not (has_another or self._is_crowded or self.returns(host)):
+        if not (has_another or self.returns(host)):
             return True
         wait, interval = self._turns.wait_for(host), self._turns.interval_of(host)
         if not self._shares_pace:

@@ -303,7 +303,7 @@ class Frontier:
             self._slots.handed_out(request, slot)
             state.move(Stage.HANDED_OUT)
             state.is_scheduled = True
-        elif cluster and not cluster.keeps(request, block, self.sites.is_wanted(block)):
+        elif cluster and not cluster.keeps(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
             self._look_again_at(block.what)
@@ -320,9 +320,9 @@ class Frontier:
         """Begin to fetch the rules that block a request, or join the fetch that is under way."""
         authority: Any = block.what
         self._demand.begins(authority)
-        self._gate.begin(request, self.states[request])
         if self._cluster is not None:
             self._cluster.queue.asks(str(authority))
+        self._gate.begin(request, self.states[request])
 
     def is_free(self, block: Block) -> bool:
         """Return whether a site that is blocked should be asked once more."""

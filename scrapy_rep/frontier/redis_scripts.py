@@ -1,4 +1,27 @@
-"""What :class:`~scrapy_rep.redis_queue.HostQueue` does on the server, each in one go."""
+"""What :class:`~scrapy_rep.redis_queue.HostQueue` does on the server, each in one go.
+
+**What Redis keeps**, where ``KEY`` is SCHEDULER_QUEUE_KEY:
+
+- ``KEY:hosts``: all requests, in a sorted set of one score, so in the order of their octets. A
+  member is the name of a site, a zero, the priority, the time of the push, and the request. The
+  next request of a site is the first one that begins with its name, and a site costs no key.
+- ``KEY:due``: the names of the sites. Those that have to wait stand there by the time from which
+  they may be asked, and behind them the *ring* of all others, by the time when they were asked
+  last. A step takes the two in turn, so that a site that asks for a pace does not lose time while
+  the ring goes round. Who is asked is moved.
+- ``KEY:pace``: by how much. A site that is not there is new: it is moved by some seconds, in
+  which the worker that got its first request finds out.
+- ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
+  member. ``KEY:workers``: until when each one lives unless it says more.
+- ``KEY:pushed``: the number of the last push of each worker.
+- ``KEY:unreadable``: what could not be read, for a person to look at.
+
+A site that has no requests is forgotten when its time has come, so nothing grows for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 _BEGIN = """
 local queue, due, pace, out, workers, pushed, unreadable, old = unpack(KEYS)
@@ -77,7 +100,7 @@ if lives_until < 0 then return {now, 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
 local step = worker .. '\\0' .. number
 local taken = between(out, step, step .. '\\255', 1000)
-local moved, wait, paces = 0, -1, {}
+local moved, wait, paces, is_cut = 0, -1, {}, false
 if #taken == 0 then
   each(1, function(entry) redis.call('ZADD', out, 0, entry) end)
   each(1, function(entry) redis.call('ZREM', out, entry) end)
@@ -96,7 +119,7 @@ if #taken == 0 then
   end)
   if most < 0 then
     moved = all_back(worker)
-    redis.call('ZREM', workers, worker)
+    if moved < 1000 then redis.call('ZREM', workers, worker) end
     redis.call('HDEL', pushed, worker)
     return {now, 'left', 0, moved, 0}
   end
@@ -105,6 +128,7 @@ if #taken == 0 then
     if dead and dead ~= worker then
       moved = all_back(dead)
       if moved < 1000 then redis.call('ZADD', workers, n(-now), dead) end
+      redis.call('HDEL', pushed, dead)
     end
     redis.call('ZREMRANGEBYSCORE', workers, n(86400000000 - now), '(0')
     local last = redis.call('ZREVRANGE', workers, 0, 0, 'WITHSCORES')
@@ -123,6 +147,7 @@ if #taken == 0 then
       names[#names + 1] = ring[i]
     end
     if rest == 0 or #names == 0 then break end
+    is_cut = round == most and #taken == 0  -- more sites may be without requests
     local intervals = redis.call('HMGET', pace, unpack(names))
     for i = 1, math.min(#names, rest) do
       local name, known = names[i], intervals[i]
@@ -149,6 +174,7 @@ if #taken == 0 then
     if wait <= 2 * interval then break end
     redis.call('ZADD', due, n(now + interval), name)  -- the clock was set back
   end
+  if is_cut and #taken == 0 then wait = 0 end
 end
 local reply = {now, is_new and 'new' or 'known', wait, moved, redis.call('EXISTS', old)}
 for i, entry in ipairs(taken) do
@@ -158,3 +184,8 @@ end
 return reply
 """
 )
+
+
+def octets(reply: list[Any]) -> list[Any]:
+    """Return a reply with octets for text, which REDIS_DECODE_RESPONSES makes of them."""
+    return [each.encode() if isinstance(each, str) else each for each in reply]

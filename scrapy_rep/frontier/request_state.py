@@ -29,6 +29,11 @@ def to_come_back(request: Request) -> Request:
     return request
 
 
+def comes_back(request: Request) -> bool:
+    """Return whether a request is marked as one that comes back."""
+    return _AGAIN in request.meta
+
+
 def restored(request: Request) -> Request:
     """Return a request, without its mark if it has come back: ``dont_filter`` is as it was."""
     if _AGAIN in request.meta:

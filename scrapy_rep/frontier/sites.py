@@ -250,6 +250,10 @@ class Sites:
         """Whether a site is ready."""
         return bool(self._for_fetch or self._with_rules or self._woken or self._ring)
 
+    def is_parked_for(self, block: Block) -> bool:
+        """Return whether a site is parked for something."""
+        return block in self._parked
+
     def is_wanted(self, block: Block) -> bool:
         """Return whether a site is parked for something, or was woken for it."""
         return block in self._parked or block in self._woken_for

@@ -32,7 +32,7 @@ MODULES = [name for name in modules("scrapy_rep") if not name.startswith(LEFT_OU
 
 PARTS = 8
 
-A_PART = 4
+A_PART = 3
 """Places of a part that a run strikes, drawn by a seed: all of them would take over ten minutes."""
 
 INTERVAL = 0.05

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import redis
+from scrapy import Request
+from scrapy.http import Response
 from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep.redis_queue import HostQueue
@@ -95,6 +97,30 @@ async def test_sites_that_wait_delay_no_other(site: Site, queue: RedisServer) ->
     await visit(plans, UntilSpider, until=until, whole=False, **settings)
     assert [len(shop.page_hits) for shop in plain] == [5] * 5
     assert [len(shop.robots_hits) for shop in [*paced, silent, *plain]] == [1] * 9
+
+
+class AgainMiddleware:
+    """Makes a request three times, as it has changed it: the same object, with other meta."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Count in the meta."""
+        tries = request.meta["tries"] = request.meta.get("tries", 0) + 1
+        if tries == 3:
+            return response
+        request.dont_filter = True
+        return request
+
+
+@pytest.mark.filterwarnings(DEPRECATED)
+async def test_a_request_that_is_made_again_is_as_it_was_changed(
+    site: Site, queue: RedisServer
+) -> None:
+    """It is a new one, and not the one that the queue gave out."""
+    shop = site.authority("User-agent: *\nDisallow: /private\n")
+    settings = own(queue, DOWNLOADER_MIDDLEWARES={AgainMiddleware: 950})
+    result = await visit([shop.url("/a"), shop.url("/b")], **settings)
+    assert sorted(result.downloaded) == [shop.url("/a"), shop.url("/b")]
+    assert Counter(hit.path for hit in shop.page_hits) == {"/a": 3, "/b": 3}
 
 
 @pytest.mark.filterwarnings(DEPRECATED)

@@ -33,7 +33,7 @@ def inversions(site: Site, settings: dict[str, Any]) -> int:
     """How often a request was sent directly after one of lower priority; all were scheduled."""
     chance = random.Random(5)
     shops = site.authorities(20, RULES)
-    urls = [shops[number % 20].url(f"/{number}") for number in range(4_000)]
+    urls = [shops[number % 20].url(f"/{number}") for number in range(2_000)]
     plans = [{"url": url, "priority": chance.randint(0, 9)} for url in urls]
     result = crawl_in_child(QueuedSpider, {**settings, **BY_PRIORITY}, plans=plans, timeout=300)
     sent = result.stats["sent"]
@@ -44,7 +44,7 @@ def inversions(site: Site, settings: dict[str, Any]) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
-    """4,000 requests of mixed priority: at most as many inversions as with ROBOTSTXT_OBEY off.
+    """2,000 requests of mixed priority: at most as many inversions as with ROBOTSTXT_OBEY off.
 
     What counts is the order in which they are sent: the server notes them in its own order.
     """

@@ -15,7 +15,7 @@ from tests.crawl.worlds import World, WorldSpider
 from tests.site import Site
 from tests.stores.servers import RedisServer
 
-WORLDS = int(os.environ.get("WORLDS", "100"))
+WORLDS = int(os.environ.get("WORLDS", "60"))
 """How many worlds there are. ``WORLDS=300 pytest -m slow tests/crawl/test_worlds.py`` has more."""
 
 DEFAULT = 6
