@@ -34,6 +34,7 @@ from scrapy_redis.queue import Base
 
 from scrapy_rep import stats as names
 from scrapy_rep.frontier.alarm import Alarm
+from scrapy_rep.frontier.cluster import UNDER_WAY
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.redis_scripts import MOVE, PUSH, STEP, octets
 from scrapy_rep.frontier.request_state import comes_back
@@ -47,11 +48,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 LEASE, BEAT = 30.0, 2.0
-"""Seconds after which others get what a silent worker has, and between two signs of life."""
-
-UNDER_WAY = 5.0
-"""Seconds for which a site is left alone while its robots.txt is fetched, or a request to it is
-under way beyond its interval. A worker renews this at each :data:`BEAT`."""
+"""Seconds after which others get what a silent worker has, and between two signs of life. With each
+one a worker says again which sites are to be left alone for :data:`UNDER_WAY`."""
 
 BATCH = 8
 """Requests that one step takes."""

@@ -208,9 +208,8 @@ class ScrapyNames:
 
     def wake(self) -> None:
         """Make the engine ask the scheduler now. Otherwise it does so when a request has ended."""
-        slot = self._crawler.engine._slot  # noqa: SLF001
-        if slot is not None and slot.closing is None and WAKING not in self._missing:
-            slot.nextcall.schedule()
+        if WAKING not in self._missing and not self.is_closing:
+            self._crawler.engine._slot.nextcall.schedule()  # noqa: SLF001
 
 
 class _Downloads:

@@ -79,6 +79,13 @@ def server() -> Iterator[RedisServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def module_server() -> Iterator[RedisServer]:
+    """A redis-server for all tests of a module that leave it running."""
+    with running_server() as server:
+        yield server
+
+
 @pytest.fixture
 def site() -> Iterator[Site]:
     """A site of the test's own, without any authority yet."""

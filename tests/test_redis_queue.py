@@ -33,17 +33,10 @@ class QueueSpider(Spider):
     name = "queue"
 
 
-@pytest.fixture(scope="module")
-def its_server() -> Iterator[RedisServer]:
-    """A redis-server for all tests here."""
-    with running_server() as server:
-        yield server
-
-
 @pytest.fixture
-def client(its_server: RedisServer) -> Iterator[Any]:
+def client(module_server: RedisServer) -> Iterator[Any]:
     """A client of that server, which is empty."""
-    with redis.Redis(port=its_server.port) as client:
+    with redis.Redis(port=module_server.port) as client:
         client.flushall()
         yield client
 
@@ -274,7 +267,7 @@ def test_a_flush_removes_what_an_older_class_keeps(client: Any, queue: HostQueue
     assert popped(queue) == []
 
 
-def test_without_a_crawl_a_failure_is_raised(its_server: RedisServer) -> None:
+def test_without_a_crawl_a_failure_is_raised(module_server: RedisServer) -> None:
     """A script that pushes requests must learn that it did not."""
     with running_server() as server:
         client = redis.Redis(port=server.port, retry=Retry(NoBackoff(), 0))
@@ -337,10 +330,10 @@ class Losing(redis.Connection):
         return answer
 
 
-def test_what_is_repeated_is_done_once(client: Any, its_server: RedisServer) -> None:
+def test_what_is_repeated_is_done_once(client: Any, module_server: RedisServer) -> None:
     """The answers of every second push and step are lost: nothing is lost, nothing comes twice."""
     how: dict[str, Any] = {"connection_class": Losing, "retry": Retry(NoBackoff(), 3)}
-    pool = redis.ConnectionPool(**how, port=its_server.port)
+    pool = redis.ConnectionPool(**how, port=module_server.port)
     with redis.Redis(connection_pool=pool) as losing:
         queue = queue_of(losing)
         other = queue_of(client)
@@ -359,7 +352,7 @@ def test_what_is_repeated_is_done_once(client: Any, its_server: RedisServer) -> 
     assert Counter(found) == Counter(wanted)
 
 
-def test_text_for_octets_does_no_harm(its_server: RedisServer, client: Any) -> None:
+def test_text_for_octets_does_no_harm(module_server: RedisServer, client: Any) -> None:
     """REDIS_DECODE_RESPONSES, which some set for a serializer that writes text."""
 
     class Text:
@@ -368,7 +361,7 @@ def test_text_for_octets_does_no_harm(its_server: RedisServer, client: Any) -> N
         dumps = staticmethod(lambda request: request["url"])
         loads = staticmethod(lambda data: {"url": data if isinstance(data, str) else data.decode()})
 
-    with redis.Redis(port=its_server.port, decode_responses=True) as text:
+    with redis.Redis(port=module_server.port, decode_responses=True) as text:
         queue = HostQueue(text, QueueSpider(), "%(spider)s:requests", Text)
         push(scrapy_redis.queue.FifoQueue(text, QueueSpider(), KEY, Text), *pages("b", 2))
         push(queue, *pages("a", 2))

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from scrapy_rep.frontier.sites import Site
     from scrapy_rep.stats import RepStats
 
-_FETCHING: Final = 5.0
-"""Seconds for which a site is left alone whose robots.txt is being fetched, or will be."""
+UNDER_WAY: Final = 5.0
+"""Seconds for which a site is left alone while its robots.txt is fetched, or a request to it is
+under way beyond its interval."""
 
 _AGAIN: Final = 1.0
 """Seconds for which a site is left alone of which this worker has enough."""
@@ -112,7 +113,7 @@ class ClusterFront(Front):
         if site is None:
             if not (lacks_rules and self._is_crowded):
                 return True
-            wait = _FETCHING
+            wait = UNDER_WAY
         elif site.state is State.ROOM:
             if site.size < self._most_of_a_site and not self._is_crowded:
                 return True
@@ -140,7 +141,7 @@ class ClusterFront(Front):
         elif not self._is_crowded:
             return True
         else:
-            wait = _FETCHING if block.state is State.RULES else _AGAIN
+            wait = UNDER_WAY if block.state is State.RULES else _AGAIN
         self._give_back(request, wait)
         return False
 

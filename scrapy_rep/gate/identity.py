@@ -82,9 +82,7 @@ class Identity:
 
         Raises ``ValueError`` if its meta or the spider names no product token.
         """
-        chosen = request.meta.get("robotstxt_user_agent") or getattr(
-            self._crawler.spider, "robotstxt_user_agent", None
-        )
+        chosen = request.meta.get("robotstxt_user_agent") or self._of_spider()
         if chosen:
             return self._remembered_or(chosen, self._named)
         if self._setting is not None:

@@ -43,13 +43,6 @@ DEPRECATED = "ignore::scrapy.exceptions.ScrapyDeprecationWarning"
 """scrapy-redis uses methods of Scrapy that are deprecated."""
 
 
-@pytest.fixture(scope="module")
-def module_server() -> Iterator[RedisServer]:
-    """A redis-server for all tests here that leave it running."""
-    with running_server() as server:
-        yield server
-
-
 @pytest.fixture
 def queue(module_server: RedisServer) -> RedisServer:
     """That server, empty: it has the queue and the store."""

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_rep.redis_queue import BATCH, UNDER_WAY
+from scrapy_rep.frontier.cluster import UNDER_WAY
+from scrapy_rep.redis_queue import BATCH
 from tests.crawl.harness import WARNINGS
 from tests.crawl.pacing import slowness, taken
 from tests.crawl.worker import fill
