@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import scrapy
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RepDownloaderMiddleware
+
+TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []
+"""Scrapy 2.14 logs any file that did not come as an error of its own."""
 
 TROUBLE = re.compile(r"Traceback \(most recent|Unhandled|never retrieved|never awaited|destroyed")
 

