@@ -55,8 +55,8 @@ BATCH = 8
 """Requests that one step takes."""
 
 POLL, SOON, RETRY = 0.25, 0.1, 1.0
-"""The most seconds between two steps while nothing is due, until advice is sent by itself, and
-until Redis is asked again after a failure."""
+"""The most seconds between two steps while nothing is due, until advice is sent by itself or a
+worker that has enough asks again, and until Redis is asked again after a failure."""
 
 _MOVED: Final = 100
 """Requests of an older class that are moved at once."""
@@ -211,9 +211,13 @@ class HostQueue(Base):  # type: ignore[misc]
     # --- what the frontier says
 
     def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
-        """Put a request back to its place, and advise not to ask its site for some seconds."""
+        """Put a request back to its place, and advise not to ask its site for some seconds.
+
+        It was not made, so a site that has a pace may be asked after that.
+        """
         held = self._held.pop(request, None)
         if held is not None and held.entry:
+            interval = interval or held.known or None
             self._back.append(held.entry)
             self._stats.inc(names.QUEUE_GIVEN_BACK)
             if seconds or interval is not None:
@@ -238,6 +242,11 @@ class HostQueue(Base):  # type: ignore[misc]
         """Note that this has ended."""
         if self._asking.pop(name, False):
             self.not_before(name, 0.0)
+
+    def rest(self) -> None:
+        """Take no more for a moment: this worker has no use for what it gets."""
+        self._pause_until = max(self._pause_until, monotonic() + SOON)
+        self._set(self._to_wake, SOON)
 
     def handed_out(self, request: Request, interval: float) -> None:
         """Note that a request may go, to a site with some interval."""
@@ -425,8 +434,9 @@ class HostQueue(Base):  # type: ignore[misc]
             self._asking[name] = True
             self.not_before(name, UNDER_WAY)
         for held in self._held.values():
-            if held.interval and not held.is_sent:
-                self.not_before(held.name, held.interval + UNDER_WAY, held.interval)
+            interval = held.interval or held.known
+            if interval and not held.is_sent:  # it may wait for room, or be under way
+                self.not_before(held.name, interval + UNDER_WAY, interval)
         self._try(self._step, 0)
 
     def _wake(self) -> None:

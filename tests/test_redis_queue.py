@@ -167,6 +167,30 @@ def test_a_site_is_not_asked_before_its_time(queue: HostQueue) -> None:
     assert popped(queue) == pages("a", 3)
 
 
+def test_advice_without_a_pace_lets_no_paced_site_be_asked_earlier(queue: HostQueue) -> None:
+    """A worker that has had its rules again does not know what another one has just made."""
+    push(queue, *pages("a", 2), *pages("b", 2))
+    queue.not_before("https://a.example", 60.0, 60.0)
+    queue._step(0)
+    queue.not_before("https://a.example", 0.0)
+    queue.not_before("https://b.example", 0.0)
+    queue._step(0)
+    assert popped(queue) == pages("b", 2)
+
+
+def test_a_worker_that_has_enough_takes_no_more_for_a_moment(client: Any) -> None:
+    """It gives out what it has taken; others are not affected."""
+    queue, other = queue_of(client), queue_of(client)
+    push(queue, *(f"https://s{number}.example/" for number in range(30)))
+    assert queue.pop() is not None
+    queue.rest()
+    assert len(popped(queue)) == 7
+    assert len(popped(other)) == 22
+    push(other, "https://new.example/")
+    time.sleep(0.2)
+    assert popped(queue) == ["https://new.example/"]
+
+
 def test_sites_without_requests_hold_up_no_other(queue: HostQueue) -> None:
     """A site stays in the ring until it is asked again: a thousand of them are passed at once."""
     for number in range(1_000):

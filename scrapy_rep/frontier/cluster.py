@@ -64,6 +64,9 @@ class HostQueue(Protocol):
     def sent(self, request: Request, seconds: float) -> None:
         """Note that a request has ended, so that its site is due in some seconds."""
 
+    def rest(self) -> None:
+        """Give out no more for a moment than what has been taken."""
+
     def check(self) -> None:
         """Find out whether this worker still counts as alive."""
 
@@ -97,16 +100,16 @@ class ClusterFront(Front):
 
     @property
     def is_full(self) -> bool:
-        """Whether no more may be read ahead: there is no bound, as what has to wait goes back."""
+        """Whether no more may be read ahead: never, as what there is no room for goes back."""
         return False
 
     @property
     def _is_crowded(self) -> bool:
-        """Whether as much waits here as may."""
+        """Whether as much waits here as may. Then a site is of use only if its rules are known."""
         return len(self.requests) > self._most
 
-    def takes(self, request: Request, key: str, site: Site | None, lacks_rules: bool) -> bool:
-        """Return whether a request may be read ahead; if not, it has gone back.
+    def admit(self, request: Request, key: str, site: Site | None, lacks_rules: bool) -> bool:
+        """Admit a request that was read ahead, or give it back; return whether it stays.
 
         ``site`` is what is here of its site.
         """
@@ -122,20 +125,20 @@ class ClusterFront(Front):
             wait = _AGAIN
         elif site.state is State.TURN:
             block = site.block
-            return self._waits_for_turn(request, block.what, has_another=True)
+            return self._keep_for_turn(request, block.what, has_another=True)
         else:
             wait = _SOON
         self._give_back(request, wait)
         return False
 
-    def keeps(self, request: Request, block: Block, has_another: bool) -> bool:
-        """Return whether a request waits here for what blocks it; if not, it has gone back.
+    def keep(self, request: Request, block: Block, has_another: bool) -> bool:
+        """Keep a request that waits for something, or give it back; return whether it stays.
 
         ``has_another`` says that another one waits for the same.
         """
         what: Any = block.what
         if block.state is State.TURN:
-            return self._waits_for_turn(request, what, has_another=has_another)
+            return self._keep_for_turn(request, what, has_another=has_another)
         if block.state is State.UNTIL:
             wait = min(max(what - self._clock(), _AGAIN), _LONGEST)
         elif not self._is_crowded:
@@ -149,7 +152,7 @@ class ClusterFront(Front):
         """Return whether what waits for a turn of a host should go back."""
         return self._shares_pace and self._turns.wait_for(host) > _SOON
 
-    def _waits_for_turn(self, request: Request, host: str, *, has_another: bool) -> bool:
+    def _keep_for_turn(self, request: Request, host: str, *, has_another: bool) -> bool:
         if not (has_another or self.returns(host)):
             return True
         wait, interval = self._turns.wait_for(host), self._turns.interval_of(host)
@@ -160,6 +163,8 @@ class ClusterFront(Front):
         return False
 
     def _give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
+        if self._is_crowded:
+            self.queue.rest()
         del self.requests[request]
         self.queue.give_back(request, seconds, interval)
 

@@ -269,7 +269,7 @@ class Frontier:
         key = self._gate.key_of(request)
         if self._cluster is not None:
             lacks_rules = self.rules_of(key) is not None
-            if not self._cluster.takes(request, key, self.sites.by_key.get(key), lacks_rules):
+            if not self._cluster.admit(request, key, self.sites.by_key.get(key), lacks_rules):
                 return
         front.push(key, request)
         self.sites.pushed(key)
@@ -303,7 +303,7 @@ class Frontier:
             self._slots.handed_out(request, slot)
             state.move(Stage.HANDED_OUT)
             state.is_scheduled = True
-        elif cluster and not cluster.keeps(request, block, self.sites.is_parked_for(block)):
+        elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
             self._look_again_at(block.what)

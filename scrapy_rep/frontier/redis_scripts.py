@@ -9,8 +9,9 @@
   they may be asked, and behind them the *ring* of all others, by the time when they were asked
   last. A step takes the two in turn, so that a site that asks for a pace does not lose time while
   the ring goes round. Who is asked is moved.
-- ``KEY:pace``: by how much. A site that is not there is new: it is moved by some seconds, in
-  which the worker that got its first request finds out.
+- ``KEY:pace``: by how much, beyond the few seconds that a request may take. A site that is not
+  there is new: it is moved by those seconds, in which the worker that got its first request finds
+  out.
 - ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
   member. ``KEY:workers``: until when each one lives unless it says more.
 - ``KEY:pushed``: the number of the last push of each worker.
@@ -67,9 +68,10 @@ return 1
 )
 
 # Arguments: worker, number, how many to take (-1: the worker leaves), the lease, whether it may
-# declare another one dead, by how much a new site is moved; then five lists, each preceded by its
-# length: what the worker has, if Redis has forgotten it; what is done; given back; unreadable;
-# and advice: name, wait, interval.
+# declare another one dead, how long a request may take beyond the interval of its site; then five
+# lists, each preceded by its length: what the worker has, if Redis has forgotten it; what is done;
+# given back; unreadable; and advice: name, wait, interval. Advice without an interval never lets a
+# site with a pace be asked earlier: it does not know what others have made.
 STEP = (
     _BEGIN
     + """
@@ -113,9 +115,16 @@ if #taken == 0 then
     end
   end)
   each(3, function(name, wait, interval)
-    local when = wait == '0' and interval == '0' and RING + now or now + tonumber(wait)
+    local when = now + tonumber(wait)
+    if interval == '' then
+      if (redis.call('HGET', pace, name) or '0') ~= '0' then
+        when = math.max(when, tonumber(redis.call('ZSCORE', due, name) or 0))
+      end
+    else
+      if wait == '0' and interval == '0' then when = RING + now end
+      redis.call('HSET', pace, name, interval)
+    end
     redis.call('ZADD', due, n(when), name)
-    if interval ~= '' then redis.call('HSET', pace, name, interval) end
   end)
   if most < 0 then
     moved = all_back(worker)
@@ -157,8 +166,9 @@ if #taken == 0 then
         paces[#taken] = known or ''
         redis.call('ZADD', out, 0, taken[#taken])
         redis.call('ZREM', queue, member)
-        local interval = tonumber(known or (string.sub(name, 1, 1) == '-' and 0 or first))
-        local when = interval > 0 and now + interval or RING + now + round
+        local when = RING + now + round
+        if not known and string.sub(name, 1, 1) ~= '-' and first > 0 then when = now + first
+        elseif known and known ~= '0' then when = now + known + first end
         redis.call('ZADD', due, n(when), name)
       else
         redis.call('ZREM', due, name)

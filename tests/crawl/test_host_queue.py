@@ -364,6 +364,21 @@ async def test_without_a_store_the_queue_keeps_the_pace(site: Site, queue: Redis
     assert min(gaps(paced)) >= 0.3
 
 
+@pytest.mark.slow
+def test_without_a_store_a_request_that_waits_for_room_keeps_its_site(
+    site: Site, queue: RedisServer, tmp_path: Path
+) -> None:
+    """No worker gets another one of that site meanwhile, so that both would be made together."""
+    plain = site.authority("User-agent: *\nDisallow: /private\n", html(delay=1.5))
+    paced = site.authorities(2, "User-agent: *\nCrawl-delay: 0.5\n")
+    urls = [url for shop in paced for url in pages(shop, 8)] + pages(plain, 60)
+    limits = {"CONCURRENT_REQUESTS": 2, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+    with working(queue, tmp_path, 3, urls, REP_STORE=None, **limits) as workers:
+        workers.finish()
+    assert {url for url, _ in workers.all_ends()} == set(urls)
+    assert min(min(gaps(shop)) for shop in paced) >= 0.5
+
+
 @pytest.mark.filterwarnings(DEPRECATED)
 async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: RedisServer) -> None:
     """REP_SHARED_PACE off: the queue knows no pace, and one request of each host waits here."""
