@@ -13,7 +13,7 @@ from tests.benchmarks.crossings import Way, measure
 from tests.processes import run_python
 from tests.timed import timed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def printed(benchmark: str, *arguments: str) -> list[str]:
@@ -51,11 +51,20 @@ def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Wa
 def test_a_stall_is_measured() -> None:
     """Each case has its seconds and ratios; a paced host has a share, and its interval is kept."""
     _, *rows = printed("stall", "--quick")
-    assert [len(row[34:].split()) for row in rows] == [8, 8, 4, 8]
+    assert [len(row[46:].split()) for row in rows] == [8, 4]
     for row in rows:
-        figures = [float(figure) for figure in row[34:].split()]
+        figures = [float(figure) for figure in row[46:].split()]
         assert max(figures[:4]) < inf
         assert not figures[4:] or figures[5] >= figures[6]
+
+
+def test_a_cluster_is_measured() -> None:
+    """Two workers have all pages, by three queues; the pace of two hosts is kept."""
+    _, row = printed("cluster", "--quick")
+    *seconds, _, _, gap, calls, microseconds = (float(figure) for figure in row[46:].split())
+    assert max(seconds) < inf
+    assert gap >= 2.0
+    assert min(calls, microseconds) > 0
 
 
 def test_the_frontier_is_measured() -> None:

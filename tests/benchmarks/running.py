@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import csv
 import json
 import subprocess
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy import Spider
@@ -51,6 +54,39 @@ def in_a_process(benchmark: str, *arguments: str) -> Any:
     command = [sys.executable, "-m", f"tests.benchmarks.{benchmark}", *arguments]
     child = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(child.stdout)
+
+
+def print_cases(
+    description: str | None,
+    head: Sequence[str],
+    cases: Sequence[Any],
+    quick: Sequence[Any],
+    row_of: Callable[[Any, int], Sequence[str]],
+) -> None:
+    """Print a line for each case that the arguments of the command choose, and write a CSV file.
+
+    ``row_of`` returns the cells of a case, of which the first is its name, in some rounds.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    rows: list[Sequence[str]] = []
+
+    def add(row: Sequence[str]) -> None:
+        rows.append(row)
+        cells = zip(row[1:], head[1:], strict=True)
+        print(f"{row[0]:46}", *(f"{cell:>{max(8, len(word))}}" for cell, word in cells), flush=True)
+
+    add(head)
+    for case in quick if options.quick else cases:
+        if all(word in case.name for word in options.words):
+            add(row_of(case, 1 if options.quick else options.rounds))
+    if options.csv:
+        with options.csv.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def argument(default: int) -> int:

@@ -19,8 +19,6 @@ What is printed for each case, in the median of the rounds:
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import statistics
 import sys
@@ -28,14 +26,13 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from itertools import chain, pairwise, product, starmap, zip_longest
 from math import inf
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrapy import Request, Spider
 from scrapy.exceptions import CloseSpider
 
 from scrapy_rep.access import policy
-from tests.benchmarks.running import ADDON, crawled, in_a_process
+from tests.benchmarks.running import ADDON, crawled, in_a_process, print_cases
 from tests.benchmarks.stall_server import SERVICE, Hosts, Note, served
 
 MOST = 180
@@ -126,9 +123,7 @@ CASES = (
 FEW = PLAIN._replace(pages=15)
 QUICK = (
     Case("1 x 1,500 paced, 0.5 s, first", paced(1, 0.5, 1_500), FEW),
-    Case("12 x 100 paced, 1 s, mixed", paced(12, 1), FEW, is_mixed=True),
     Case("30 x 10 silent", Hosts(3, 30, 10, robots_after=None), FEW),
-    Case("3 ports of one paced host", paced(1, 0.5, 20, ports=3), FEW),
 )
 
 
@@ -254,29 +249,9 @@ def row_of(case: Case, rounds: int) -> tuple[str, ...]:
     return (*row, *[""] * (len(HEAD) - len(row)))
 
 
-def main() -> None:
-    """A line for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--csv", type=Path)
-    options = parser.parse_args()
-    cases = QUICK if options.quick else CASES
-    rows = [HEAD]
-    print(f"{HEAD[0]:34}" + "".join(f"{word:>10}" for word in HEAD[1:]), flush=True)
-    for case in cases:
-        if all(word in case.name for word in options.words):
-            rows.append(row_of(case, 1 if options.quick else options.rounds))
-            print(f"{rows[-1][0]:34}" + "".join(f"{cell:>10}" for cell in rows[-1][1:]), flush=True)
-    if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["crawl"]:
         number, how, ports = sys.argv[2:]
         crawl((QUICK + CASES)[int(number)], how, json.loads(ports))
     else:
-        main()
+        print_cases(__doc__, HEAD, CASES, QUICK, row_of)

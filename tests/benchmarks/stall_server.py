@@ -95,7 +95,8 @@ async def serve(kinds: list[Hosts]) -> None:
     page, notes = reply("text/html", "<html><body>a page</body></html>"), list[Note]()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        # A crawl may be killed, and the server end, while a page is being answered.
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while True:
                 await answer(reader, writer)
         writer.close()
