@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
+
+
+def deep(usual: T, at_length: T) -> T:
+    """Return how many of a random kind are tried: ``DEEP=1 pytest -m slow`` tries at length."""
+    return at_length if os.environ.get("DEEP") else usual
 
 
 def rows(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

