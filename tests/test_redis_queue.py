@@ -89,6 +89,17 @@ def test_a_site_that_had_to_wait_goes_next(queue: HostQueue) -> None:
     assert len(found) == 32  # two of the first one have to wait
 
 
+def test_spiders_have_queues_of_their_own(client: Any) -> None:
+    """On one Redis, by their names."""
+    one, two = (HostQueue(client, Spider(name), "%(spider)s:requests") for name in ("one", "two"))
+    push(one, *pages("a", 2))
+    push(two, *pages("a", 3), *pages("b", 1))
+    assert (len(one), len(two)) == (2, 4)
+    assert popped(one) == pages("a", 2)
+    one.clear()
+    assert len(popped(two)) == 4
+
+
 def test_priorities_hold_within_a_site(queue: HostQueue) -> None:
     """A site with more urgent requests does not go before others."""
     for priority in (0, 5, -5, 10**12, -(10**12)):

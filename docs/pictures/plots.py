@@ -111,6 +111,12 @@ def stall() -> Drawing:
     return bars(rows_of("stall"), columns)
 
 
+def cluster() -> Drawing:
+    """How long workers take for the pages of plain sites, by the queue that they share."""
+    columns = ("ours", "PriorityQueue, off", "FifoQueue, off")
+    return bars(rows_of("cluster"), {f"{queue}, s": queue for queue in columns})
+
+
 def broad() -> Drawing:
     """How many pages a second a processor crawls, by the number of sites."""
     found = rows_of("broad")
@@ -144,6 +150,7 @@ PLOTS = (
     records,
     memory,
     stall,
+    cluster,
     broad,
     frontier_cost,
     pages,

@@ -33,7 +33,7 @@ under way beyond its interval."""
 _AGAIN: Final = 1.0
 """Seconds for which a site is left alone of which this worker has enough."""
 
-_SOON: Final = 0.3
+_SHORT_WAIT: Final = 0.3
 """Seconds for which a request waits for its turn here rather than in the queue."""
 
 _LONGEST: Final = 60.0
@@ -127,7 +127,7 @@ class ClusterFront(Front):
             block = site.block
             return self._keep_for_turn(request, block.what, has_another=True)
         else:
-            wait = _SOON
+            wait = _SHORT_WAIT
         self._give_back(request, wait)
         return False
 
@@ -150,7 +150,7 @@ class ClusterFront(Front):
 
     def returns(self, host: str) -> bool:
         """Return whether what waits for a turn of a host should go back."""
-        return self._shares_pace and self._turns.wait_for(host) > _SOON
+        return self._shares_pace and self._turns.wait_for(host) > _SHORT_WAIT
 
     def _keep_for_turn(self, request: Request, host: str, *, has_another: bool) -> bool:
         if not (has_another or self.returns(host)):
@@ -159,7 +159,7 @@ class ClusterFront(Front):
         if not self._shares_pace:
             self._give_back(request, _AGAIN)
         else:
-            self._give_back(request, wait if wait > _SOON else interval, interval)
+            self._give_back(request, wait if wait > _SHORT_WAIT else interval, interval)
         return False
 
     def _give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
