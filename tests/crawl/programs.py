@@ -7,7 +7,6 @@ a folder of its own. It runs without privileges, also where the tests have them.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,20 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.stores.servers import free_port, installed, wait_for
 
-from tests.stores.servers import free_port, wait_for
-
-PATH = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}/usr/sbin{os.pathsep}/usr/local/sbin"
-
-
-def found(name: str) -> str:
-    """The path of a program; without it the test is skipped, but not where CI runs."""
-    path = shutil.which(name, path=PATH)
-    if path is None and "CI" not in os.environ:
-        pytest.skip(f"{name} is not installed")
-    assert path is not None, f"{name} is not installed"
-    return path
+PACKAGES = {"apache2": "apache2-bin", "tinyproxy": "tinyproxy-bin"}
+"""Packages of Debian that are named otherwise than their programs."""
 
 
 @contextmanager
@@ -66,7 +55,7 @@ def running(name: str, arguments: str, configuration: str, **files: str) -> Iter
     In arguments and configuration {folder} and {port} are filled in; `files` are further ones, with
     `__` for a dot and `_in_` for a folder of theirs.
     """
-    path = found(name)
+    path = installed(name, PACKAGES.get(name, ""))
     with shared_folder() as folder:
         port = free_port()
         given = {"folder": str(folder), "port": str(port)}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from tests.crawl.test_preferences import UseSpider
 from tests.records.archives import archives
 from tests.replies import Hang, Peer, Reply, html, redirect
 from tests.site import Site
+from tests.stores.servers import installed
 
 BROWSER = {"DOWNLOAD_HANDLERS": {"http": "tests.crawl.handlers.FollowingHandler"}}
 SERVICE = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.RenamingMiddleware": 500}}
@@ -324,10 +324,10 @@ def browser() -> dict[str, Any]:
 
     Without it the tests are skipped; with CI set they fail.
     """
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None or find_spec("scrapy_playwright") is None:
+    program = installed("chromium")
+    if find_spec("scrapy_playwright") is None:
         missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing("Chromium (Debian: apt-get install chromium) or the extra `browser` is missing")
+        missing("the extra `browser` is missing")
     options = {"executable_path": program, "args": ["--no-sandbox", "--no-proxy-server"]}
     handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
     return {"DOWNLOAD_HANDLERS": {"http": handler}, "PLAYWRIGHT_LAUNCH_OPTIONS": options}

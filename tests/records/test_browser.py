@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.records.test_page import HOSTILE, hostile, whole
+from tests.stores.servers import installed
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 MEASURE = """<script>
 const seen = [...document.body.querySelectorAll('*:not(thead, thead *)')];
 const wide = seen.filter(one => one.getBoundingClientRect().right > innerWidth + 1);
@@ -29,7 +28,6 @@ FRAME = """<!DOCTYPE html><title>none</title>
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 @pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("source", ["whole", "hostile"])
 def test_all_is_seen_and_nothing_is_wider_than_the_window(
@@ -43,7 +41,7 @@ def test_all_is_seen_and_nothing_is_wider_than_the_window(
     file.write_text(FRAME % width, "utf-8")
     done = subprocess.run(
         [
-            CHROMIUM or "",
+            installed("chromium"),
             "--headless",
             "--no-sandbox",
             "--disable-gpu",

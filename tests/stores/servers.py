@@ -18,6 +18,17 @@ from typing import Any, TypeVar
 
 import pytest
 
+PATH = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}/usr/sbin{os.pathsep}/usr/local/sbin"
+
+
+def installed(name: str, package: str = "") -> str:
+    """The path of a program; where it is missing, the test is skipped, and with CI set it fails."""
+    path = shutil.which(name, path=PATH)
+    if path is None:
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing(f"{name} is not installed (Debian: apt-get install {package or name})")
+    return path
+
 
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody listens on now."""
@@ -38,17 +49,13 @@ def wait_for(port: int) -> None:
 class RedisServer:
     """A redis-server of the tests' own, without persistence, on a port and a Unix socket.
 
-    Where the program is missing, the test that wants it is skipped; with CI set it fails. With a
-    `config` it is a Sentinel.
+    With a `config` it is a Sentinel.
     """
 
     def __init__(
         self, directory: Path, *options: str, port: int | None = None, config: Path | None = None
     ) -> None:
-        program = shutil.which("redis-server")
-        if program is None:
-            missing = pytest.fail if os.environ.get("CI") else pytest.skip
-            missing("redis-server is not installed (Debian: apt-get install redis-server)")
+        program = installed("redis-server")
         self._process: subprocess.Popen[bytes] | None = None
         self.port = port or free_port()
         self.socket = directory / "redis.sock"
