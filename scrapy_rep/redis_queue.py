@@ -48,15 +48,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 LEASE, BEAT = 30.0, 2.0
-"""Seconds after which others get what a silent worker has, and between two signs of life. With each
-one a worker says again which sites are to be left alone for :data:`UNDER_WAY`."""
+"""Seconds after which other workers get what a silent one has, and between two signs of life."""
 
 BATCH = 8
 """Requests that one step takes."""
 
-POLL, SOON, RETRY = 0.25, 0.1, 1.0
-"""The most seconds between two steps while nothing is due, until advice is sent by itself or a
-worker that has enough asks again, and until Redis is asked again after a failure."""
+POLL, RETRY = 0.25, 1.0
+"""The most seconds between two steps: while nothing is due, and while Redis fails."""
+
+SOON = 0.1
+"""Seconds until advice is sent by itself, and until a worker that has enough asks again."""
 
 _MOVED: Final = 100
 """Requests of an older class that are moved at once."""
@@ -79,8 +80,8 @@ class _Held:
     """The interval that Redis knows of the site."""
     interval: float = 0.0
     """That of the site when the request was handed out."""
-    is_sent: bool = False
-    """It was made, and its end is noted."""
+    has_ended: bool = False
+    """It was made, and the end of its download is noted."""
 
 
 class HostQueue(Base):  # type: ignore[misc]
@@ -108,8 +109,8 @@ class HostQueue(Base):  # type: ignore[misc]
         self._lists = self._forgotten, self._done, self._back, self._unreadable
         """The lists of a step, in its order."""
         self._advice: dict[str, tuple[float, float | None]] = {}
-        self._asking: dict[str, bool] = {}
-        """The sites whose rules are asked for, and whether Redis was told."""
+        self._fetching: dict[str, bool] = {}
+        """The sites whose rules are fetched, and whether Redis was told."""
         self._pushes: deque[tuple[int, str, bytes]] = deque()
         self._pushed = self._steps = 0
         self._unanswered: list[Any] | None = None
@@ -129,7 +130,7 @@ class HostQueue(Base):  # type: ignore[misc]
         frontier = None if crawler is None else frontier_of(crawler)
         self._frontier = frontier if frontier is not None and frontier.is_open else None
         if crawler is not None and self._frontier is not None:
-            self._frontier.host_queue = self
+            self._frontier.shared_queue = self
             if not crawler.settings.get("REP_STORE"):
                 logger.warning(
                     "REP_STORE is not set: each worker fetches robots.txt files for itself, and "
@@ -230,17 +231,16 @@ class HostQueue(Base):  # type: ignore[misc]
         self._advice[name] = monotonic() + seconds, interval
         self._set(self._to_tell, SOON)
 
-    def asks(self, name: str) -> None:
-        """Note that the rules of a site are asked for.
+    def fetch_begins(self, name: str) -> None:
+        """Note that the rules of a site are fetched; Redis is told if that takes long.
 
-        A site that is new in Redis is left alone already, and those of another one may be in the
-        store; so Redis is told when it takes long.
+        It leaves a new site alone anyway, and the rules of any other may be in the store.
         """
-        self._asking[name] = False
+        self._fetching[name] = False
 
-    def asked(self, name: str) -> None:
-        """Note that this has ended."""
-        if self._asking.pop(name, False):
+    def fetch_ended(self, name: str) -> None:
+        """Note that this fetch has ended."""
+        if self._fetching.pop(name, False):
             self.not_before(name, 0.0)
 
     def rest(self) -> None:
@@ -259,11 +259,11 @@ class HostQueue(Base):  # type: ignore[misc]
         elif held.known != 0.0:
             self.not_before(held.name, 0.0, 0.0)
 
-    def sent(self, request: Request, seconds: float) -> None:
-        """Note that a request has ended, so that its site is due in some seconds."""
+    def ended(self, request: Request, seconds: float) -> None:
+        """Note that the download of a request has ended: its site is due in some seconds."""
         held = self._held.get(request)
-        if held is not None and held.interval and not held.is_sent:
-            held.is_sent = True
+        if held is not None and held.interval and not held.has_ended:
+            held.has_ended = True
             self.not_before(held.name, seconds, held.interval)
 
     def check(self) -> None:
@@ -285,7 +285,7 @@ class HostQueue(Base):  # type: ignore[misc]
         now, state, wait, moved, has_old, *taken = octets(reply)
         self._heard(now / _MICRO)
         if state == b"dead":
-            self._is_dead()
+            self._begin_anew()
             return
         if state == b"new" and self._steps > 1:  # Redis has forgotten this worker
             self._forgotten += [held.entry for held in self._held.values() if held.entry]
@@ -365,7 +365,7 @@ class HostQueue(Base):  # type: ignore[misc]
             held = self._held.pop(request)
             if held.entry:
                 self._done.append(held.entry)
-            if held.interval and not held.is_sent:  # it was refused, or answered here
+            if held.interval and not held.has_ended:  # it was refused, or answered here
                 self.not_before(held.name, 0.0, held.interval)
 
     def _put_back_what_is_done(self) -> None:
@@ -394,8 +394,8 @@ class HostQueue(Base):  # type: ignore[misc]
             )
             self._failing_since = None
 
-    def _is_dead(self) -> None:
-        """Begin anew: this worker was silent for so long that others have got its requests."""
+    def _begin_anew(self) -> None:
+        """Go on under a new name: other workers have got what this one had."""
         logger.warning(
             "This worker gave no sign of life for more than %.0f s, so others have got its "
             "requests. What it has not sent is dropped here",
@@ -430,12 +430,12 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _beat(self) -> None:
         self._set(self._to_live, BEAT)
-        for name in self._asking:
-            self._asking[name] = True
+        for name in self._fetching:
+            self._fetching[name] = True
             self.not_before(name, UNDER_WAY)
         for held in self._held.values():
             interval = held.interval or held.known
-            if interval and not held.is_sent:  # it may wait for room, or be under way
+            if interval and not held.has_ended:  # it may wait for room, or be under way
                 self.not_before(held.name, interval + UNDER_WAY, interval)
         self._try(self._step, 0)
 

@@ -31,7 +31,7 @@ UNDER_WAY: Final = 5.0
 under way beyond its interval."""
 
 _AGAIN: Final = 1.0
-"""Seconds for which a site is left alone of which this worker has enough."""
+"""Seconds for which a site is left alone when this worker has enough of its requests."""
 
 _SHORT_WAIT: Final = 0.3
 """Seconds for which a request waits for its turn here rather than in the queue."""
@@ -43,8 +43,8 @@ _START_LIST: Final = 1.0
 """Seconds between two looks at the start list of a spider."""
 
 
-class HostQueue(Protocol):
-    """The queue. All seconds are advice, for all workers."""
+class SharedQueue(Protocol):
+    """The queue that workers share. All seconds are advice, for all workers."""
 
     def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
         """Put a request back to its place, and do not ask its site for some seconds."""
@@ -52,20 +52,20 @@ class HostQueue(Protocol):
     def not_before(self, name: str, seconds: float) -> None:
         """Do not ask a site for some seconds."""
 
-    def asks(self, name: str) -> None:
-        """Do not ask a site while this worker asks for its rules, if that takes long."""
+    def fetch_begins(self, name: str) -> None:
+        """Note that this worker fetches the rules of a site; leave it alone if that takes long."""
 
-    def asked(self, name: str) -> None:
-        """Note that this has ended."""
+    def fetch_ended(self, name: str) -> None:
+        """Note that this fetch has ended."""
 
     def handed_out(self, request: Request, interval: float) -> None:
         """Note that a request may go, to a site with some interval."""
 
-    def sent(self, request: Request, seconds: float) -> None:
-        """Note that a request has ended, so that its site is due in some seconds."""
+    def ended(self, request: Request, seconds: float) -> None:
+        """Note that the download of a request has ended: its site is due in some seconds."""
 
     def rest(self) -> None:
-        """Give out no more for a moment than what has been taken."""
+        """Give out nothing for a moment, except what was taken already."""
 
     def check(self) -> None:
         """Find out whether this worker still counts as alive."""
@@ -80,7 +80,7 @@ class ClusterFront(Front):
     def __init__(
         self,
         crawler: Crawler,
-        queue: HostQueue,
+        queue: SharedQueue,
         turns: Politeness,
         clock: Callable[[], float],
         stats: RepStats,
@@ -94,7 +94,7 @@ class ClusterFront(Front):
         self._shares_pace = crawler.settings.getbool("REP_SHARED_PACE", True)
         self._most_of_a_site = max(self._most // 8, 1)
         self._put_off: dict[str, str] = {}
-        """The site of each slot of which more was taken than this worker can use."""
+        """By slot, the site of which no more is taken until this worker can use more."""
         self._start_list_at = 0.0
         self._has_failed = False
 
@@ -111,7 +111,7 @@ class ClusterFront(Front):
     def admit(self, request: Request, key: str, site: Site | None, lacks_rules: bool) -> bool:
         """Admit a request that was read ahead, or give it back; return whether it stays.
 
-        ``site`` is what is here of its site.
+        ``site`` is that of the request; None if this worker has no other request to it.
         """
         if site is None:
             if not (lacks_rules and self._is_crowded):
@@ -176,10 +176,10 @@ class ClusterFront(Front):
             del self._put_off[state.slot]
             self.queue.not_before(key, 0.0)
 
-    def sent(self, request: Request, state: RequestState) -> None:
+    def ended(self, request: Request, state: RequestState) -> None:
         """Note that the download of a request has ended."""
         if self._interval_of(state):
-            self.queue.sent(request, self._turns.wait_for(state.host))
+            self.queue.ended(request, self._turns.wait_for(state.host))
 
     def _interval_of(self, state: RequestState) -> float:
         return self._turns.interval_of(state.host) if self._shares_pace else 0.0

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.frontier.cluster import HostQueue
+    from scrapy_rep.frontier.cluster import SharedQueue
     from scrapy_rep.frontier.neighbours import Politeness, Readiness
     from scrapy_rep.frontier.places import Places
     from scrapy_rep.frontier.sites import Site, SiteQueues
@@ -121,8 +121,8 @@ class Frontier:
         self._has_queues = False
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
-        self.host_queue: HostQueue | None = None
-        """The queue of the scheduler, if it keeps the requests of a site until that is due."""
+        self.shared_queue: SharedQueue | None = None
+        """The queue that workers share. It sets this itself, when the scheduler is opened."""
         is_scrapys = is_scrapys_scheduler(settings)
         self.keeps = bool(settings["JOBDIR"]) or (
             not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
@@ -160,8 +160,8 @@ class Frontier:
 
     def opened(self) -> None:
         """Use a front if the queues of the scheduler, which are open, have not joined."""
-        if self.host_queue is not None:
-            shared = self.host_queue, self._turns, self._clock, self._stats
+        if self.shared_queue is not None:
+            shared = self.shared_queue, self._turns, self._clock, self._stats
             self._front = self._cluster = ClusterFront(self._crawler, *shared)
         elif not self._has_queues:
             self._front = Front(self._crawler.settings)
@@ -170,13 +170,13 @@ class Frontier:
             self.sites.join(self._front, {})
 
     def drop_read_ahead(self) -> None:
-        """Forget what was read ahead: others have got it."""
+        """Forget what was read ahead: other workers have it now."""
         self.chosen, waited = None, self.sites.waited
         self.opened()
         self.sites.waited = waited
 
     def done(self, requests: Iterable[Request]) -> list[Request]:
-        """Return those that neither the engine has nor a front."""
+        """Return those that neither the engine nor the front has."""
         in_progress, kept = self._scrapy.in_progress, self._front.requests if self._front else ()
         return [each for each in requests if each not in in_progress and each not in kept]
 
@@ -321,7 +321,7 @@ class Frontier:
         authority: Any = block.what
         self._demand.begins(authority)
         if self._cluster is not None:
-            self._cluster.queue.asks(str(authority))
+            self._cluster.queue.fetch_begins(str(authority))
         self._gate.begin(request, self.states[request])
 
     def is_free(self, block: Block) -> bool:
@@ -356,7 +356,7 @@ class Frontier:
         """Note that the rules of an authority have come, or that their fetch has failed."""
         self._guarded(self._demand.ended, authority)
         if self._cluster is not None:
-            self._cluster.queue.asked(str(authority))
+            self._cluster.queue.fetch_ended(str(authority))
         self._guarded(self.sites.arrived, Block(State.RULES, authority), str(authority))
 
     def due(self, host: str) -> None:
@@ -377,7 +377,7 @@ class Frontier:
         self._guarded(self._slots.left, request)
         state = self.states.get(request)
         if self._cluster is not None and state is not None:
-            self._guarded(self._cluster.sent, request, state)
+            self._guarded(self._cluster.ended, request, state)
 
     def _has_left(self, slot: str) -> None:
         self._guarded(self.sites.left, Block(State.ROOM, slot))
