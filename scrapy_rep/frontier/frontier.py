@@ -54,15 +54,17 @@ _LOOK: Final = 0.05
 """Seconds after which the downloader is looked at for requests that it no longer has."""
 
 _MANY: Final = 200_000
-"""The number of waiting requests in memory from which on ``start()`` is slowed down.
+"""Requests that may wait in memory before ``start()`` is slowed down.
 
-They take about 300 MiB. A list of URLs is read whole by Scrapy, however long it is, so it should
-seldom be slowed down: behind 1,100 slow sites of 100 URLs each others may come.
+They take about 300 MiB. Scrapy reads a list of URLs whole, however long it is, so it should seldom
+be slowed down: a list may begin with 1,100 slow sites of 100 URLs each.
 """
 
 _PAUSE: Final = 0.5e-6
-"""Seconds by which each one beyond that puts off the next request of ``start()``: 50 ms at 300,000.
-A million is reached after two days."""
+"""Seconds by which each request beyond that puts off the next one of ``start()``.
+
+That is 50 ms at 300,000 requests. A million is reached after two days.
+"""
 
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
@@ -207,7 +209,7 @@ class Frontier:
             if request is None and self._cluster is not None:
                 self._cluster.read_start_list()
         else:
-            request = pop() if self._has_chosen() else None
+            request = pop() if self._choose_if_open() else None
         self._asked_in_vain = request is None
         sites, progress = self.sites, self.progress
         if sites.sites_waiting or sites.waited != progress.waited or progress.is_timing:
@@ -224,8 +226,8 @@ class Frontier:
             requests, self._front.requests = self._front.requests, {}
             give_back(requests, enqueue, self._crawler, self._stats)
 
-    def _has_chosen(self) -> bool:
-        """Return whether a request is chosen that goes next, or the frontier chooses no more."""
+    def _choose_if_open(self) -> bool:
+        """Choose the next request; return whether there is one, or the frontier chooses no more."""
         # Without a site there is nothing to choose, and no turn to free but one that is occupied.
         if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.occupied):
             self.chosen = self._guarded(self._choose)
@@ -246,7 +248,7 @@ class Frontier:
                 request = next(iter(front.requests), None)
                 if request is None:
                     return restored(found) if (found := pop()) is not None else None
-            elif not self._has_chosen():
+            elif not self._choose_if_open():
                 if self.sites.is_ready or front.is_full:
                     return None
                 request = pop()
@@ -283,7 +285,8 @@ class Frontier:
     def blocked_by(self, request: Request, may_share: bool) -> Block | None:
         """Return what blocks a request; None if it may be handed out, and then it is.
 
-        A fault in a check blocks nothing: the gate refuses the request.
+        None is returned as well for a request that went back to the queue that workers share. A
+        fault in a check blocks nothing: the gate refuses the request.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
@@ -364,7 +367,10 @@ class Frontier:
         self._guarded(self.sites.freed, Block(State.TURN, host))
 
     def not_due(self, host: str) -> None:
-        """Note that none may be for a while: what waits for it may go back to its queue."""
+        """Note that no request to a host may be handed out for a while.
+
+        What waits for it may go back to the queue that workers share.
+        """
         if self._cluster is not None:
             self.due(host)
 
@@ -471,10 +477,11 @@ class Frontier:
     def start_pause(self) -> float:
         """The seconds by which the next request of ``start()`` is put off.
 
-        They are 0 unless the engine has room and no site is ready, and many requests are in memory.
+        They are 0 unless many requests wait in memory, while the engine has room and nothing to do.
         """
-        is_late = self._asked_in_vain and not self._crawler.settings["JOBDIR"]
-        return max(self.waiting - _MANY, 0) * _PAUSE if is_late else 0.0
+        if not self._asked_in_vain or self._crawler.settings["JOBDIR"]:
+            return 0.0
+        return max(self.waiting - _MANY, 0) * _PAUSE
 
     def _count(self) -> None:
         is_idle = self._asked_in_vain and self._slots.are_idle

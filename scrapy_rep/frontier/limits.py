@@ -36,7 +36,7 @@ _MOST_OLD: Final = 4_000
 
 
 def slot_of(request: Request) -> str:
-    """Return the downloader slot of a request, as Scrapy names it."""
+    """Return the downloader slot of a request, as Scrapy names it without a limit for each IP."""
     slot: Any = request.meta.get("download_slot")
     if slot is not None:
         return str(slot)
@@ -85,7 +85,7 @@ class SlotLoads:
     def handed_out(self, request: Request, slot: str) -> None:
         """Count a request until it has had the time to reach the last step."""
         if not self._on_their_way:
-            call_later(0.0, self._are_held_up)
+            call_later(0.0, self._stop_counting)
         self._on_their_way[request] = slot
         self._loads[slot] += 1
 
@@ -112,8 +112,8 @@ class SlotLoads:
         """
         return self._sent.keys() - active
 
-    def _are_held_up(self) -> None:
-        """Count those no more that have not reached the last step: a middleware holds them up."""
+    def _stop_counting(self) -> None:
+        """Do not count requests that have not reached the last step: a middleware holds them up."""
         held_up, self._on_their_way = self._on_their_way, {}
         for slot in held_up.values():
             self._less(slot)
@@ -132,8 +132,8 @@ class FetchDemand:
     requested; the rules of most would have expired by then. So the *young* fetches and the sites
     that have their rules and were not asked since are bounded together. A fetch that takes longer
     counts towards a second bound, so that silent sites do not hold up the others. One that pauses
-    between two attempts counts towards none. ``may_begin()`` is called when a fetch is young no
-    longer, and so another one may begin.
+    between two attempts counts towards none. ``may_begin()`` is called when a fetch is no
+    longer young, so that another one may begin.
     """
 
     def __init__(self, concurrent: int, pauses: Callable[[], int], may_begin: Callable[[], None]):
@@ -151,12 +151,15 @@ class FetchDemand:
             self._young.setdefault(authority, monotonic())
 
     def ended(self, authority: Authority) -> None:
-        """Count a fetch no more."""
+        """Stop counting a fetch."""
         self._young.pop(authority, None)
         self._old.discard(authority)
 
     def has_place(self, unasked: int) -> bool:
-        """Return whether a fetch may begin, with so many sites whose rules wait for the engine."""
+        """Return whether a fetch may begin; if not, set a timer for the next one to grow old.
+
+        ``unasked`` is the number of sites that have their rules, and have not been asked since.
+        """
         now, young = monotonic(), self._young
         while young and next(iter(young.values())) <= now - _YOUNG:
             self._old.add(young.popitem(last=False)[0])

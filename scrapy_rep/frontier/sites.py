@@ -137,7 +137,7 @@ class Site:
         self.block: Block | None = None
         """What it is parked for."""
         self.woken_by: Block | None = None
-        """What woke it, until it is asked."""
+        """What it was woken for, until it is asked."""
         self.may_share = False
         """It was woken because nothing else is ready."""
         self.heads: list[Head] | tuple[()] = ()
@@ -232,9 +232,9 @@ class Sites:
         """How many requests have waited so far; each counts once."""
 
     def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
-        """Add queues, and the sites that they have; of one priority, the first to join goes first.
+        """Add queues, and their sites, with the number of requests by key.
 
-        ``sizes`` are the numbers of requests by key.
+        Among requests of one priority, those of the queues that joined first go first.
         """
         self._queues.append(queues)
         for key, size in sizes.items():
@@ -242,7 +242,10 @@ class Sites:
 
     @property
     def unasked(self) -> int:
-        """How many sites have their rules, and have not been asked since."""
+        """How many sites have their rules, and have not been asked since.
+
+        By priority there is one line for all ready sites, so all of them count.
+        """
         return len(self._with_rules)
 
     @property
@@ -425,7 +428,7 @@ class Sites:
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
         if head is None or block is None:
-            self._is_out(site, head)
+            self._note_out(site, head)
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
         elif block not in self._parked and not self._gate.is_free(FETCH):
@@ -437,8 +440,8 @@ class Sites:
             self.freed(woken_by)
         return head if block is None else None
 
-    def _is_out(self, site: Site, head: Head | None) -> None:
-        """Note that a request of a site is handed out, or that its queues have none after all."""
+    def _note_out(self, site: Site, head: Head | None) -> None:
+        """Note that the head of a site is handed out, or that the site has no request after all."""
         if head is not None:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1
