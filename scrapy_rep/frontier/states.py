@@ -25,10 +25,18 @@ because it would be wasted on a request that waits for something else.
 |---------|--------------------------------------------------------------------------------------|
 | PUSHED  | a queue that gets a request                                                          |
 | ASKED   | the engine, which asks the scheduler for a request                                   |
-| FREED   | the end of a fetch, of a download or of a politeness interval (a timer); a fetch     |
-|         | that takes a second, or pauses; for ROOM also the engine, if nothing else is ready   |
-| ARRIVED | the end of a fetch of robots.txt                                                     |
+| FREED   | what ends the wait, see below; or a site that was woken and does not need it         |
+| ARRIVED | the end of a fetch of robots.txt, whatever ended it                                  |
 | DUE     | a timer                                                                              |
+
+What frees a site, by the state that it is in:
+
+- *FETCH*: a fetch has ended, has taken a second, or pauses; a site that has its rules was asked.
+- *TURN*: the interval is over (a timer), or has become shorter; a request that had the turn did not
+  come; a store has answered, or a fault keeps any pace from being kept. In a cluster also: the host
+  is not due for so long that its request should go back.
+- *ROOM*: a download of the slot has ended, or a middleware holds up a request of it; or the engine
+  asks, nothing else is ready, and the slot is not full.
 
 **A request** is in one :class:`Stage`, from the time when it is taken out of its queue.
 """

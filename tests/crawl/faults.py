@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 POINT = "__point__"
 
-CANNOT_FAIL = ("bool", "len", "super", "self._guarded", "self._has_chosen")
+CANNOT_FAIL = ("bool", "len", "super", "self._guarded", "self._choose_if_open")
 """Calls without a point: with the arguments that the package gives them, they do not raise.
 
 The last two are the guard of the frontier, and a call of nothing else: what is called in them has
