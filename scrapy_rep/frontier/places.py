@@ -1,9 +1,8 @@
 """Places in the downloader beyond the operator's: for fetches, and for requests that wait in place.
 
-A fetch of a robots.txt, a direct download that waits for its rules or its turn, and what waits for
-new rules where it is, a response or a request at its turn, are among the requests of the
-downloader. While they are, it may have one more, so that they hold up no other. By hand without the
-scheduler only fetches are lent a place.
+The downloader counts fetches of robots.txt, and requests and responses that wait in place for rules
+or for a turn, as any others. For each of them it may have one request more meanwhile, so that they
+hold up no other. Without the scheduler, only fetches are lent a place.
 
 What the engine has sent within its limits keeps its own place while it waits for its turn, as a
 request does that waits for DOWNLOAD_DELAY. If its place were lent, there would be one request too
@@ -41,8 +40,8 @@ class Places:
         self.lends = False
         """Whether a request that waits in place is lent a place: the frontier is used.
 
-        By hand without the scheduler each one counts towards CONCURRENT_REQUESTS, as with Scrapy's
-        own middleware.
+        Without the scheduler each one counts towards CONCURRENT_REQUESTS, as with Scrapy's own
+        middleware.
         """
         self._ended: set[Request] = set()
 

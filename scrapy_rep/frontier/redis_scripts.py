@@ -5,13 +5,14 @@
 - ``KEY:hosts``: all requests, in a sorted set of one score, so in the order of their octets. A
   member is the name of a site, a zero, the priority, the time of the push, and the request. The
   next request of a site is the first one that begins with its name, and a site costs no key.
-- ``KEY:due``: the names of the sites. Those that have to wait stand there by the time from which
-  they may be asked, and behind them the *ring* of all others, by the time when they were asked
-  last. A step takes the two in turn, so that a site that asks for a pace does not lose time while
-  the ring goes round. Who is asked is moved.
-- ``KEY:pace``: by how much, beyond the few seconds that a request may take. A site that is not
-  there is new: it is moved by those seconds, in which the worker that got its first request finds
-  out.
+- ``KEY:due``: the names of the sites, by time. First come those that have to wait, by the time
+  from which they may be asked. Behind them comes the *ring* of all others, by the time when they
+  were asked last. A step takes one of each in turn, so that a site that asks for a pace does not
+  lose time while the ring goes round. A site that is asked is moved to a later time.
+- ``KEY:pace``: the interval of each site. A site with an interval is moved by that and by the few
+  seconds that a request may take; one with 0 goes to the end of the ring. A site that is not there
+  is new. It is moved by those few seconds, in which the worker that got its first request finds
+  its pace.
 - ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
   member. ``KEY:workers``: until when each one lives unless it says more.
 - ``KEY:pushed``: the number of the last push of each worker.

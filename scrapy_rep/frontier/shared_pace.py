@@ -5,9 +5,9 @@ an interval after the last one has ended. :class:`~scrapy_rep.frontier.turns.Tur
 before it lets a request to a paced host go. A turn goes through these states:
 
 - *asked for*: a request waits for nothing but the turn. If the store refuses it, it says how
-  long to wait, and the host is not due before that. Nothing polls: if another worker holds the
-  turn, the next one can begin an interval from now at the earliest, and by then that worker has
-  ended its turn, or another interval passes.
+  long to wait, and the host is not due before that. Nothing polls. While another worker holds the
+  turn, that wait is an interval, as no turn can begin before. If the other worker still holds it
+  then, the next wait is an interval as well.
 - *held*: the store has granted it, and the next request may go. If none has gone within
   :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
 - *in use*: a request of the host is under way. The turn is renewed at each :data:`BEAT` until the
@@ -17,8 +17,8 @@ before it lets a request to a paced host go. A turn goes through these states:
 
 **Fairness.** Workers that wait for one host ask at the same moment, and the nearest one would
 always be first. So each waits a little longer than it has to, by a random part of the interval. A
-wait is counted from when the worker asked: if the store is far away, the next question reaches it
-when the wait is over, and not a round trip later.
+wait begins when the worker asks, not when the store answers. So the next question reaches a store
+that is far away when the wait is over, and not a round trip later.
 
 **Failures.** A question whose answer is lost is asked again with the same token, because the turn
 may have been granted. When the store begins to fail, other workers may hold turns. After a lease
@@ -154,7 +154,7 @@ class SharedPace:
             return True
         if host.name not in self._asking and not self._closed:
             asking = deferred_from_coro(self._ask(host))
-            self._asking[host.name] = asking.addErrback(self._asked_in_vain)
+            self._asking[host.name] = asking.addErrback(self._report_fault)
         return False
 
     def ended(self, host: PacedHost) -> None:
@@ -232,7 +232,7 @@ class SharedPace:
         else:
             self._hold(turn)
 
-    def _asked_in_vain(self, failure: Failure) -> None:
+    def _report_fault(self, failure: Failure) -> None:
         """Report a fault of this module. A cancellation when the crawl closes is not one."""
         if not self._closed:
             self._fail(RuntimeError(f"asking for turns failed: {failure.getErrorMessage()}"))

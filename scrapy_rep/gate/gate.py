@@ -162,7 +162,8 @@ class Gate:
     def _deferral(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> Block | None:
         """Return until when a request to an unreachable site is parked; None if it is not.
 
-        It waits for the next attempt, for as long as the site is not unreachable for too long.
+        It waits for the next attempt, unless the site has been unreachable for too long by then.
+        The log says when the requests of a site begin to wait, and when that ends.
         """
         authority, failure = asked.authority, cached.failure
         if failure is None or not cached.unreachable:
@@ -262,7 +263,7 @@ class Gate:
         elif not state.is_looked_up:
             self._stats.inc(names.HIT)
         judgement = self._judgement(asked, cached, state)
-        self._admit(asked, cached, judgement)
+        self._raise_refusal(asked, cached, judgement)
         self._account.passed(asked, cached, judgement)
         self._stats.inc(names.ALLOWED)
         return None
@@ -316,7 +317,7 @@ class Gate:
         if found.interrupted:
             return to_come_back(request)
         judgement = self._judge.judge_final_url(asked, found)
-        self._admit(asked, found, judgement)
+        self._raise_refusal(asked, found, judgement)
         self._account.passed(asked, found, judgement, requested)
         return None
 
@@ -347,7 +348,7 @@ class Gate:
             before, judged = turns.interval_of(state.host), state.judged
             judgement = self._judgement(asked, found, state)
             if state.judged is not judged:
-                self._admit(asked, found, judgement)
+                self._raise_refusal(asked, found, judgement)
                 self._account.passed(asked, found, judgement)
             if has_turn and turns.interval_of(state.host) <= before:
                 return None
@@ -362,8 +363,8 @@ class Gate:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""
         return request in self._in_place
 
-    def _admit(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
-        """Raise why a request may not pass."""
+    def _raise_refusal(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
+        """Raise why a request may not pass, if it may not."""
         if judgement.refusal is not None:
             self._account.refused(asked, cached, judgement, judgement.refusal)
             if (state := self._frontier.states.get(asked.request)) is not None:
