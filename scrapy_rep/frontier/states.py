@@ -114,13 +114,17 @@ REQUEST: Final[dict[Stage, frozenset[Stage]]] = {
     Stage.HEAD: frozenset({Stage.HANDED_OUT}),
     Stage.HANDED_OUT: frozenset(),
     Stage.CHECKED: frozenset({Stage.WAITING, Stage.SENT}),
-    Stage.WAITING: frozenset({Stage.SENT, Stage.ENDED}),
+    Stage.WAITING: frozenset({Stage.SENT}),
     Stage.SENT: frozenset({Stage.ENDED, Stage.WAITING}),
     Stage.ENDED: frozenset({Stage.WAITING, Stage.SENT}),
 }
 """The stages that may follow each one. Any may be followed by CHECKED: one request object may be
-scheduled and downloaded directly, or be downloaded again. A request that another component ends
-before it reaches the last step stays at its stage, and is forgotten with its object."""
+scheduled and downloaded directly, or be downloaded again. SENT is followed by WAITING only if it is
+downloaded twice at once. ENDED is followed by WAITING or SENT if the request gave its turn back.
+
+A request that another component ends before it reaches the last step stays at its stage. So does
+one that waits there until the crawl closes. Both are forgotten with their object.
+"""
 
 SHOWN: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
 """The states in which the requests of a site count as waiting: the site asks for it, or is silent.

@@ -33,7 +33,7 @@ def test_the_way_of_a_request_is_in_the_table() -> None:
         [Stage.HEAD, Stage.HANDED_OUT, Stage.CHECKED, Stage.SENT, Stage.ENDED],
         [Stage.CHECKED, Stage.WAITING, Stage.SENT, Stage.ENDED, Stage.CHECKED],
         [Stage.CHECKED, Stage.SENT, Stage.ENDED, Stage.WAITING, Stage.SENT],
-        [Stage.CHECKED, Stage.WAITING, Stage.ENDED, Stage.SENT, Stage.WAITING],
+        [Stage.CHECKED, Stage.WAITING, Stage.SENT, Stage.ENDED, Stage.SENT],
     ):
         state = RequestState(way[0])
         for stage in way[1:]:
