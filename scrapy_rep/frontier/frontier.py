@@ -19,7 +19,7 @@ first, and all requests go to the gate, where they wait in place.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -54,7 +54,7 @@ _LOOK: Final = 0.05
 """Seconds after which the downloader is looked at for requests that it no longer has."""
 
 _MANY: Final = 200_000
-"""Requests that may wait in memory before ``start()`` is slowed down.
+"""Requests that may be in memory before ``start()`` is slowed down.
 
 They take about 300 MiB. Scrapy reads a list of URLs whole, however long it is, so it should seldom
 be slowed down: a list may begin with 1,100 slow sites of 100 URLs each.
@@ -120,7 +120,7 @@ class Frontier:
         self._demand = FetchDemand(concurrent, lambda: self.pauses(), self.may_fetch)
         self.pauses: Callable[[], int] = int
         """Returns how many fetches pause between two attempts."""
-        self._has_queues = False
+        self._queues: list[SiteQueues] = []
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
         self.shared_queue: SharedQueue | None = None
@@ -165,7 +165,7 @@ class Frontier:
         if self.shared_queue is not None:
             shared = self.shared_queue, self._turns, self._clock, self._stats
             self._front = self._cluster = ClusterFront(self._crawler, *shared)
-        elif not self._has_queues:
+        elif not self._queues:
             self._front = Front(self._crawler.settings)
         if self._front is not None:
             self.sites = Sites(self, self._scrapy.wake, by_priority=True)
@@ -184,7 +184,7 @@ class Frontier:
 
     def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
         """Add the queues of a scheduler, with the number of requests by key."""
-        self._has_queues = True
+        self._queues.append(queues)
         self._guarded(self.sites.join, queues, sizes)
 
     def key_of(self, request: Request) -> str:
@@ -194,6 +194,14 @@ class Frontier:
     def pushed(self, key: str) -> None:
         """Note that a queue has got a request of a site."""
         self.sites.pushed(key)
+
+    def apart(self, request: Request, kept: Container[Request]) -> Request:
+        """Return a request, or a copy if the same object is kept, or under way, already.
+
+        A spider may yield one object twice. All that is known of a request is known by its object.
+        """
+        is_under_way = request in self.states and request in self._scrapy.active
+        return request.copy() if is_under_way or request in kept else request
 
     @property
     def has_requests(self) -> bool:
@@ -254,6 +262,7 @@ class Frontier:
                 request = pop()
                 if request is None:
                     return None
+                request = self.apart(request, front.requests)
                 front.requests[request] = None
                 self._guarded(self._read_ahead, front, request)
                 continue
@@ -477,11 +486,11 @@ class Frontier:
     def start_pause(self) -> float:
         """The seconds by which the next request of ``start()`` is put off.
 
-        They are 0 unless many requests wait in memory, while the engine has room and nothing to do.
+        They are 0 unless many requests are in memory, while the engine has room and nothing to do.
         """
         if not self._asked_in_vain or self._crawler.settings["JOBDIR"]:
             return 0.0
-        return max(self.waiting - _MANY, 0) * _PAUSE
+        return max(sum(map(len, self._queues)) - _MANY, 0) * _PAUSE
 
     def _count(self) -> None:
         is_idle = self._asked_in_vain and self._slots.are_idle

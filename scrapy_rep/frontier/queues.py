@@ -20,6 +20,7 @@ from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import restored
 from scrapy_rep.frontier.stop import is_last_first
+from scrapy_rep.robotstxt.printable import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -106,18 +107,41 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         queue = self.pqueues.get(key)
         if queue is None:
             return None
-        request: Request | None = None
-        for _ in range(len(queue)):
-            request = queue.pop()
-            self._queued -= 1
-            if request is not None:  # None stands for one that cannot be read
-                self._heads[request] = key
-                restored(_as_pushed(request))
-                break
-        if request is None or not len(queue):
-            self._forget(key)
+        request = self._take_readable(queue)
         if request is None:
             logger.warning("The last requests to %s could not be read from their queue", key)
+            self._queued -= len(queue)
+        else:
+            if self._frontier is not None:
+                request = self._frontier.apart(request, self._heads)
+            restored(_as_pushed(request))
+            self._heads[request] = key
+        if request is None or not len(queue):
+            self._forget(key)
+        return request
+
+    def _take_readable(self, queue: Any) -> Request | None:
+        """Return the next request of a queue that can be read; None if there is none any more.
+
+        One that cannot be read is None or an error, as when its callback has another name by now.
+        """
+        request: Request | None = None
+        for _ in range(2 * len(queue)):  # after an error Scrapy may find a queue that is empty
+            size = len(queue)
+            try:
+                request = queue.pop()
+            except Exception as error:
+                if len(queue) == size:
+                    raise
+                logger.error(
+                    "A request cannot be read from its queue, and is lost (%s: %s)",
+                    type(error).__name__,
+                    printable(str(error)),
+                )
+            finally:
+                self._queued -= size - len(queue)
+            if request is not None:
+                break
         return request
 
     def top(self, key: str) -> int | None:
@@ -136,11 +160,11 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         elif self._heads:
             request = next(iter(self._heads))
         else:
-            request = super().pop()
-            if request is None:
-                return None
-            self._queued -= 1
-            return restored(_as_pushed(request))
+            try:
+                request = super().pop()
+            finally:  # one that cannot be read is gone as well
+                self._queued = sum(map(len, self.pqueues.values()))
+            return None if request is None else restored(_as_pushed(request))
         del self._heads[request]
         return request
 

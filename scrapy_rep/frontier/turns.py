@@ -198,11 +198,12 @@ class Turns:
         host = self.hosts.get(state.host)
         if host is None or not host.asks or self._fault is not None:
             return True
-        if self._is_free(host) and self._has_room(host):
-            host.reserved_for, host.reserved_until = request, monotonic() + _UNCLAIMED
+        now = monotonic()
+        if self._is_free(host, now) and self._has_room(host, now):
+            host.reserved_for, host.reserved_until = request, now + _UNCLAIMED
             self.occupied[host.name] = host
             return True
-        self._plan(host)
+        self._plan(host, now)
         return False
 
     def is_due(self, name: str) -> bool:
@@ -210,33 +211,36 @@ class Turns:
         host = self.hosts.get(name)
         if host is None or not host.asks or self._fault is not None:
             return True
-        return self._is_free(host) and host.is_due(monotonic())
+        now = monotonic()
+        return self._is_free(host, now) and host.is_due(now)
 
-    def _is_free(self, host: PacedHost) -> bool:
+    def _is_free(self, host: PacedHost, now: float) -> bool:
         """Return whether no other request has the next turn."""
-        return not host.arrived and (host.reserved_for is None or self._is_late(host))
+        return not host.arrived and (host.reserved_for is None or self._is_late(host, now))
 
     def look(self) -> bool:
         """Free the turns of requests that do not come, and end those that were cancelled.
 
         Return whether there were any.
         """
-        active, found = self._scrapy.active, False
+        active, found, now = self._scrapy.active, False, monotonic()
         for name, host in list(self.occupied.items()):
-            if self._is_late(host):
+            if self._is_late(host, now):
                 found = True
                 self.offer(name)
             for request in host.busy - active:
                 found = True
                 self.left(request)
+                if request in host.busy:  # its state is that of another use of the same object
+                    self._end(host, request, was_sent=True)
             if not host.in_use:
                 self.occupied.pop(name, None)
         return found
 
-    def _is_late(self, host: PacedHost) -> bool:
+    def _is_late(self, host: PacedHost, now: float) -> bool:
         """Return whether the request with the next turn was answered or dropped, or is held up."""
         is_gone = host.reserved_for not in self._scrapy.active
-        return host.reserved_for is not None and (is_gone or monotonic() >= host.reserved_until)
+        return host.reserved_for is not None and (is_gone or now >= host.reserved_until)
 
     # --- the last step
 
@@ -254,8 +258,10 @@ class Turns:
             return None
         if self._fault is not None:
             raise self._fault
+        if request in host.busy:  # it was cancelled, and the same object is downloaded again
+            self._end(host, request, was_sent=True)
         is_bypassed = request.meta.get("dont_obey_robotstxt")
-        if is_bypassed or (not host.arrived and self._has_room(host)):
+        if is_bypassed or (not host.arrived and self._has_room(host, monotonic())):
             self._grant(host, request)
             return None
         return self._wait(host, request, state)
@@ -378,9 +384,8 @@ class Turns:
         if len(self._ended) > _MOST_ENDS:
             self._ended.popitem(last=False)
 
-    def _has_room(self, host: PacedHost) -> bool:
+    def _has_room(self, host: PacedHost, now: float) -> bool:
         """Return whether a request to a host may start; ask for a turn of the store if need be."""
-        now = monotonic()
         if not host.is_due(now):
             return False
         return self._shared is None or not host.interval or self._shared.has_turn(host, now)
@@ -396,16 +401,17 @@ class Turns:
             return
         self._is_offering = True
         try:
-            if self._is_late(host):
+            now = monotonic()
+            if self._is_late(host, now):
                 host.reserved_for = None
-            self._serve(host)
+            self._serve(host, now)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
             self._distrust(error)
         finally:
             self._is_offering = False
 
-    def _serve(self, host: PacedHost) -> None:
-        while host.arrived and self._has_room(host):
+    def _serve(self, host: PacedHost, now: float) -> None:
+        while host.arrived and self._has_room(host, now):
             _, _, request, turn = heappop(host.arrived)
             if turn.called:
                 continue
@@ -417,22 +423,23 @@ class Turns:
             turn.callback(True)
         if not host.is_waited_for:
             if self._shared is not None:
-                self._shared.settle(monotonic())  # gives back a turn that nothing will use
-        elif self.is_due(host.name):
+                self._shared.settle(now)  # gives back a turn that nothing will use
+        elif self._is_free(host, now) and host.is_due(now):
             self._waiters.due(host.name)
         else:
-            self._plan(host)
+            self._plan(host, now)
             self._waiters.not_due(host.name)
 
-    def _plan(self, host: PacedHost) -> None:
+    def _plan(self, host: PacedHost, now: float) -> None:
         """Look at a host again when its interval is over, or the next turn has lapsed.
 
         Nothing has to be planned while a request of the host is under way, or the store is asked
-        for a turn: the end of the one and the answer of the other are events.
+        for a turn: the end of the one and the answer of the other are events. ``now`` is when it
+        was found not to be due; by a later time it may be due, and nothing would be planned.
         """
         reserved_until = NEVER if host.reserved_for is None else host.reserved_until
         when = max(host.due, reserved_until)
-        if when > monotonic() and not host.busy:
+        if when > now and not host.busy:
             self._look_at(host, when)
 
     # --- one timer for all hosts

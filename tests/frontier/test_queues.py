@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType, MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -447,6 +447,57 @@ def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
     queue.push(request("y"))
     assert job.drain(queue) == ["y"]
     queue.close()
+
+
+@pytest.mark.parametrize("chooses", [True, False], ids=["frontier", "Scrapy"])
+@pytest.mark.parametrize("gone", [[1, 2], [0], [4], [0, 1, 2, 3, 4]])
+def test_a_request_whose_callback_is_gone_costs_itself_alone(
+    job_of: JobOf, caplog: pytest.LogCaptureFixture, gone: list[int], chooses: bool
+) -> None:
+    """A new version of the spider has another name for it. The crawl goes on, and can end."""
+    job = job_of(PickleFifoDiskQueue)
+    spider: Any = job.crawler.spider
+    spider.old = MethodType(lambda _, response: None, spider)
+    frontier = job.use_frontier() if chooses else None
+    queue = job.queue()
+    for number in range(5):
+        priority = -(number // 2)  # each has a queue within the queue
+        callback = spider.old if number in gone else None
+        queue.push(request(number, callback=callback, priority=priority))
+    queue.push(request("x", "b.example"))
+    del spider.old
+    found, failed = [], 0
+    while len(queue):
+        try:
+            if (page := job.next(queue)) is not None:
+                found.append(path_of(page))
+        except ValueError:  # as Scrapy's own queue: the engine says so, and asks again
+            failed += 1
+    assert sorted(found) == [*(str(n) for n in range(5) if n not in gone), "x"]
+    if frontier is not None:
+        assert frontier.is_open
+        failed = sum("Method 'old' not found" in line for line in caplog.messages)
+    assert failed == len(gone)
+    queue.push(request("y"))
+    assert job.drain(queue) == ["y"]
+    assert frontier is None or not frontier.sites.by_key
+
+
+def test_one_object_that_is_queued_twice_is_two_requests(job_of: JobOf) -> None:
+    """Both are taken when a fetch has failed, and both are given out."""
+    job = job_of()
+    frontier = job.use_frontier()
+    queue = job.queue()
+    same = request("same")
+    queue.push(same)
+    queue.push(same)
+    taken = [queue.take(SITE), queue.take(SITE)]
+    assert taken[0] is not taken[1]
+    assert len(queue) == 2
+    for each in taken:
+        frontier.chosen = each
+        assert queue.pop() is each
+    assert len(queue) == 0
 
 
 def test_after_a_fault_heads_go_first_and_then_scrapys_order(

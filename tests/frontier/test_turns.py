@@ -579,3 +579,53 @@ def test_a_fault_at_an_offer_is_such_a_fault(desk: Desk, monkeypatch: pytest.Mon
     assert desk.reserve(desk.request("a"))
     with pytest.raises(ZeroDivisionError):
         desk.arrive(desk.request("a"))
+
+
+async def test_a_request_that_was_cancelled_and_comes_again_waits_for_its_interval(
+    desk: Desk,
+) -> None:
+    """The same object is downloaded again before anybody has looked whether it is still there."""
+    request = desk.send("a")
+    desk.active.discard(request)  # cancelled
+    desk.active.add(request)
+    desk.sites.states[request].move(Stage.CHECKED)
+    waits = desk.arrive(request)
+    desk.time.advance(4.9)
+    await settle()
+    assert not waits.called
+    desk.time.advance(0.2)
+    assert await waits is None
+    desk.end(request)
+    assert desk.turns.occupied == {}
+
+
+def test_a_turn_whose_request_is_used_again_elsewhere_is_freed(desk: Desk) -> None:
+    """The object went back to the scheduler, so that its state is another one."""
+    request = desk.send("a")
+    desk.sites.states.begin(request, Stage.HEAD)
+    desk.active.discard(request)
+    assert desk.turns.look()
+    assert desk.turns.occupied == {}
+    desk.time.advance(5.1)
+    assert desk.turns.is_due("a")
+
+
+@pytest.mark.parametrize("early", [1e-6, 2e-6, 3e-6, 5e-6])
+def test_a_host_that_becomes_due_while_it_is_looked_at_is_looked_at_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, early: float
+) -> None:
+    """The clock goes on between two looks at it."""
+    desk.end(desk.send("a"))  # nothing waits for the host, so nothing is planned
+    desk.time.now += 5.0 - early
+
+    def ticking() -> float:
+        desk.time.now += 6e-7
+        return desk.time.now
+
+    for module in ("turns", "hosts"):
+        monkeypatch.setattr(f"scrapy_rep.frontier.{module}.monotonic", ticking)
+    request = desk.request("a", is_scheduled=True)
+    if not desk.reserve(request):
+        desk.sites.wanted.add("a")  # its site is parked for the turn
+        desk.time.advance(1.0)
+        assert desk.sites.dues == ["a"]
