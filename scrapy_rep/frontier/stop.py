@@ -64,11 +64,13 @@ class StopWatch:
         self._alarm.cancel()
 
     def _look(self) -> None:
-        if self._scrapy.is_closing:
-            self._stop(monotonic() - _GRACE)
-        self._look_around()
-        if self._is_busy():
-            self.watch()
+        try:
+            if self._scrapy.is_closing:
+                self._stop(monotonic() - _GRACE)
+            self._look_around()
+        finally:  # the stop waits for the next look, also after a fault in this one
+            if self._is_busy():
+                self.watch()
 
 
 def give_back(
