@@ -195,13 +195,13 @@ class Frontier:
         """Note that a queue has got a request of a site."""
         self.sites.pushed(key)
 
-    def apart(self, request: Request, kept: Container[Request]) -> Request:
-        """Return a request, or a copy if the same object is kept, or under way, already.
+    def distinct(self, request: Request, kept: Container[Request]) -> Request:
+        """Return a request, or a copy if the same object is kept or under way already.
 
         A spider may yield one object twice. All that is known of a request is known by its object.
         """
-        is_under_way = request in self.states and request in self._scrapy.active
-        return request.copy() if is_under_way or request in kept else request
+        is_in_use = request in kept or request in self._scrapy.in_progress
+        return request.copy() if is_in_use else request
 
     @property
     def has_requests(self) -> bool:
@@ -262,7 +262,7 @@ class Frontier:
                 request = pop()
                 if request is None:
                     return None
-                request = self.apart(request, front.requests)
+                request = self.distinct(request, front.requests)
                 front.requests[request] = None
                 self._guarded(self._read_ahead, front, request)
                 continue

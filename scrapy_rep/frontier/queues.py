@@ -113,7 +113,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             self._queued -= len(queue)
         else:
             if self._frontier is not None:
-                request = self._frontier.apart(request, self._heads)
+                request = self._frontier.distinct(request, self._heads)
             restored(_as_pushed(request))
             self._heads[request] = key
         if request is None or not len(queue):
@@ -124,9 +124,11 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         """Return the next request of a queue that can be read; None if there is none any more.
 
         One that cannot be read is None or an error, as when its callback has another name by now.
+        An error leaves an empty queue within the queue, and so does a request that could not be
+        written. Such a queue gives None; there are two at most in a row, one for start requests.
         """
         request: Request | None = None
-        for _ in range(2 * len(queue)):  # after an error Scrapy may find a queue that is empty
+        for _ in range(3 * len(queue)):
             size = len(queue)
             try:
                 request = queue.pop()

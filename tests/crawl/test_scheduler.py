@@ -211,6 +211,36 @@ async def test_the_same_request_may_be_downloaded_or_yielded_again(site: Site, r
     assert result.stats["dupefilter/filtered"] == 1
 
 
+class TwiceSpider(RequestsSpider):
+    """Yields the very same object twice, the second time while the first one is on its way."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All the requests, twice."""
+        requests = [self.request(plan, dont_filter=True) for plan in self.plans]
+        for request in requests * 2:
+            yield request
+            await sleep(0.05)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize(
+    "robots",
+    [LATE, PACED.format(0.2), [Reply(503, delay=0.1), RULES]],
+    ids=["late", "paced", "503"],
+)
+async def test_one_object_that_is_yielded_twice_is_two_requests(
+    site: Site, robots: Any, queue: str
+) -> None:
+    """Whether the first one waits by then, or is under way."""
+    shop = site.authority(robots, Reply(200, "page", delay=0.1))
+    settings = obey(REP_RETRY_DELAYS=[0.1], SCHEDULER_PRIORITY_QUEUE=f"scrapy.pqueues.{queue}")
+    plans = [shop.url(f"/{n}") for n in range(2)]
+    result = await crawl(TwiceSpider, settings, plans=plans, timeout=20)
+    result.check_log()
+    assert Counter(result.downloaded) == Counter(plans * 2)
+    assert Counter(shop.url(hit.path) for hit in shop.page_hits) == Counter(plans * 2)
+
+
 class CopyingSpider(RequestsSpider):
     """Downloads a listing directly, and requests pages with a copy of its meta."""
 
