@@ -222,7 +222,7 @@ class TwiceSpider(RequestsSpider):
             await sleep(0.05)
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", first(1, QUEUES))
 @pytest.mark.parametrize(
     "robots",
     [LATE, PACED.format(0.2), [Reply(503, delay=0.1), RULES]],

@@ -29,7 +29,7 @@ from tests.crawl.sharing import CustomStore
 from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced
 from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
-from tests.rows import deep
+from tests.rows import deep, first
 from tests.site import Hit, Site
 from tests.stores.samples import make_file
 from tests.stores.servers import DistantServer, RedisServer, running_server
@@ -369,7 +369,7 @@ class ReturningStore(CustomStore):
         return Turn(token)
 
 
-@pytest.mark.parametrize("fails", ["for all hosts", "for one host"])
+@pytest.mark.parametrize("fails", first(1, ["for all hosts", "for one host"]))
 async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     site: Site, monkeypatch: pytest.MonkeyPatch, constants: Any, fails: str
 ) -> None:

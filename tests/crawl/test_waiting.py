@@ -23,6 +23,7 @@ from tests.crawl.sharing import shared_store_of
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
+from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
 
@@ -144,7 +145,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("how", ["queues", "front"])
+@pytest.mark.parametrize("how", first(1, ["queues", "front"]))
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "each time"])
 @pytest.mark.parametrize(("cls", "name"), FAULTS.values(), ids=FAULTS)
 async def test_a_fault_of_the_frontier_loses_no_request(

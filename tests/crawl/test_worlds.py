@@ -19,7 +19,7 @@ from tests.stores.servers import RedisServer
 WORLDS = deep(24, 300)
 """How many worlds there are."""
 
-DEFAULT = 6
+DEFAULT = 4
 """How many worlds the default run has."""
 
 
