@@ -197,7 +197,7 @@ def _archive(value: Any) -> str:
 
 def _overrides(value: Any) -> Any:
     """The path of a file, or the entries themselves; they are checked where they are read."""
-    if value and isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)):
         return value
     try:
         return _path(value)

@@ -88,7 +88,7 @@ BAD: dict[str, list[Any]] = {
     "REP_LOG_URLS": ["none", "", False],
     "REP_DECISION_LOG_REQUIRED": ["perhaps", 2, ""],
     "REP_WARC": [7, True, ["a.warc.gz"], "robots.warc", "robots.gz", "a\0.warc.gz"],
-    "REP_OVERRIDES": [" ", [], (), 7, True, {"authority": "http://a.example"}, b"file.toml"],
+    "REP_OVERRIDES": [" ", 7, True, {"authority": "http://a.example"}, b"file.toml"],
 }
 
 
