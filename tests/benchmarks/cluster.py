@@ -10,8 +10,8 @@ What is printed for each case, in the median of the rounds:
 
 - the seconds from the first request to the last page of a plain host, by each queue;
 - how many times as long ours takes as the quicker one of the others;
-- the share of the pages that its pace allows of the paced host that got the least (the benchmark
-  ``stall`` says how), and the least gap of all paced hosts, by all workers, beside their interval;
+- from its first page on, the share of the pages that its pace allows of the paced host that got the
+  least (the benchmark ``stall`` says how), and the least gap of all paced hosts, by all workers;
 - the calls of scripts that Redis had for a request, and the microseconds that these took it.
 """
 
@@ -162,7 +162,8 @@ def measured(case: Case, queue: str) -> Figures:
             filled.push(request)
         wait_for(client, "came", hosts.plain.count * hosts.plain.pages)
         used = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0, "usec": 0})
-    found, pages = figures_of(hosts, site.notes), sum(note.is_page for note in site.notes)
+    found = figures_of(hosts, site.notes, from_first_page=True)
+    pages = sum(note.is_page for note in site.notes)
     return Figures(
         found.seconds, found.share, found.gap, used["calls"] / pages, used["usec"] / pages
     )

@@ -168,8 +168,8 @@ def measured(case: Case, how: str) -> Figures:
     return figures_of(case, server.notes)
 
 
-def figures_of(case: Case, notes: list[Note]) -> Figures:
-    """The figures out of the notes of the server."""
+def figures_of(case: Case, notes: list[Note], *, from_first_page: bool = False) -> Figures:
+    """The figures out of the notes of the server; the share begins with the rules of a host."""
     notes = sorted(notes, key=lambda note: note.received)
     begun = notes[0].received if notes else 0.0
     plain, delay = set(case.plain.names), case.others.delay
@@ -193,7 +193,10 @@ def figures_of(case: Case, notes: list[Note]) -> Figures:
         for of_host in pages.values()
         for earlier, later in pairwise(of_host)
     ]
-    shares = [share_of(pages[host], rules.get(host, end), end, delay) for host in pages]
+    begins = (
+        {host: of[0].received for host, of in pages.items() if of} if from_first_page else rules
+    )
+    shares = [share_of(pages[host], begins.get(host, end), end, delay) for host in pages]
     last = max(rules.get(host, inf) for host in pages)
     return Figures(end - begun, min(shares), min(gaps, default=inf), last - begun)
 
