@@ -61,10 +61,11 @@ def test_a_stall_is_measured() -> None:
 def test_a_cluster_is_measured() -> None:
     """Two workers have all pages, by three queues; the pace of two hosts is kept."""
     _, row = printed("cluster", "--quick")
-    *seconds, _, _, gap, calls, microseconds = (float(figure) for figure in row[46:].split())
-    assert max(seconds) < inf
-    assert gap >= 2.0
-    assert min(calls, microseconds) > 0
+    ours, priority, fifo, _, share, gap, *costs = (float(cell) for cell in row[46:].split())
+    assert max(ours, priority, fifo) < inf
+    assert 0 < share <= 100
+    assert gap >= 0.5
+    assert min(costs) > 0
 
 
 def test_the_frontier_is_measured() -> None:

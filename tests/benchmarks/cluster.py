@@ -62,11 +62,13 @@ class Case(NamedTuple):
     """Seconds of a round trip to Redis."""
     pages: int = 100
     """Of each plain host."""
+    pace: float = 2.0
+    """The seconds that each paced host asks for."""
 
     @property
     def hosts(self) -> stall.Case:
         """The plain hosts, and those beside them."""
-        return stall.Case(self.name, paced(self.paced, 2.0), Hosts(1, 20, self.pages))
+        return stall.Case(self.name, paced(self.paced, self.pace), Hosts(1, 20, self.pages))
 
 
 CASES = (
@@ -75,7 +77,7 @@ CASES = (
     Case("20 paced hosts x 100 first, 6 workers", 20, workers=6),
     Case("5 paced hosts x 100 first, Redis 20 ms away", 5, distance=0.02),
 )
-QUICK = (Case("2 paced hosts x 100 first", 2, workers=2, pages=10),)
+QUICK = (Case("2 paced hosts x 100 first", 2, workers=2, pages=50, pace=0.5),)
 
 
 class Figures(NamedTuple):
