@@ -56,9 +56,6 @@ class Front:
         self._numbers = count()
         self._of_site: dict[str, list[tuple[int, int, Request]]] = {}
 
-    def __len__(self) -> int:
-        return len(self.requests)
-
     def push(self, key: str, request: Request) -> None:
         """Add a request that is among :attr:`requests`."""
         item = -request.priority, next(self._numbers), request

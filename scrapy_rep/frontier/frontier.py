@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.frontier.cluster import SharedQueue
-    from scrapy_rep.frontier.neighbours import Politeness, Readiness
+    from scrapy_rep.frontier.neighbours import Politeness, Readiness, SchedulerQueues
     from scrapy_rep.frontier.places import Places
-    from scrapy_rep.frontier.sites import Site, SiteQueues
+    from scrapy_rep.frontier.sites import Site
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
 
@@ -120,7 +120,7 @@ class Frontier:
         self._demand = FetchDemand(concurrent, lambda: self.pauses(), self.may_fetch)
         self.pauses: Callable[[], int] = int
         """Returns how many fetches pause between two attempts."""
-        self._queues: list[SiteQueues] = []
+        self._queues: list[SchedulerQueues] = []
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
         self.shared_queue: SharedQueue | None = None
@@ -182,7 +182,7 @@ class Frontier:
         in_progress, kept = self._scrapy.in_progress, self._front.requests if self._front else ()
         return [each for each in requests if each not in in_progress and each not in kept]
 
-    def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
+    def join(self, queues: SchedulerQueues, sizes: dict[str, int]) -> None:
         """Add the queues of a scheduler, with the number of requests by key."""
         self._queues.append(queues)
         self._guarded(self.sites.join, queues, sizes)

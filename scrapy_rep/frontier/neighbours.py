@@ -1,9 +1,11 @@
-"""What the frontier asks of the gate and of the turns."""
+"""What the frontier asks of the gate, of the turns, and of the queues of a scheduler."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Protocol
+
+from scrapy_rep.frontier.sites import SiteQueues
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -11,6 +13,10 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.frontier.request_state import RequestState
     from scrapy_rep.frontier.states import Block
+
+
+class SchedulerQueues(SiteQueues, Sized, Protocol):
+    """The queues of a scheduler, which have all its requests and say how many there are."""
 
 
 class Readiness(Protocol):

@@ -42,7 +42,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import OrderedDict, deque
-from collections.abc import Sized
 from heapq import heappop, heappush
 from itertools import count
 from operator import itemgetter
@@ -67,7 +66,7 @@ of a dict takes as long as it has had entries before that one; an OrderedDict is
 as the dict of a site or two."""
 
 
-class SiteQueues(Sized, Protocol):
+class SiteQueues(Protocol):
     """The requests of many sites, in memory or on disk."""
 
     def take(self, key: str) -> Any:

@@ -6,7 +6,6 @@ Browsers and services follow redirects by themselves, so that no request for the
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from tests.crawl.test_preferences import UseSpider
 from tests.records.archives import archives
 from tests.replies import Hang, Peer, Reply, html, redirect
 from tests.site import Site
-from tests.stores.servers import installed
+from tests.stores.servers import installed, lacks
 
 BROWSER = {"DOWNLOAD_HANDLERS": {"http": "tests.crawl.handlers.FollowingHandler"}}
 SERVICE = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.RenamingMiddleware": 500}}
@@ -326,8 +325,7 @@ def browser() -> dict[str, Any]:
     """
     program = installed("chromium")
     if find_spec("scrapy_playwright") is None:
-        missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing("the extra `browser` is missing")
+        lacks("the extra `browser` is missing")
     options = {"executable_path": program, "args": ["--no-sandbox", "--no-proxy-server"]}
     handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
     return {"DOWNLOAD_HANDLERS": {"http": handler}, "PLAYWRIGHT_LAUNCH_OPTIONS": options}

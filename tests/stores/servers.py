@@ -14,19 +14,23 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
 PATH = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}/usr/sbin{os.pathsep}/usr/local/sbin"
 
 
+def lacks(what: str) -> NoReturn:
+    """Something that a test needs is missing: it is skipped, and with CI set it fails."""
+    raise (pytest.fail if os.environ.get("CI") else pytest.skip).Exception(what)
+
+
 def installed(name: str, package: str = "") -> str:
-    """The path of a program; where it is missing, the test is skipped, and with CI set it fails."""
+    """The path of a program that a test needs."""
     path = shutil.which(name, path=PATH)
     if path is None:
-        missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing(f"{name} is not installed (Debian: apt-get install {package or name})")
+        lacks(f"{name} is not installed (Debian: apt-get install {package or name})")
     return path
 
 
