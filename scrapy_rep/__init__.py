@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_rep.extensions import RepRecords
     from scrapy_rep.gate.page_responses import page_directives, usage_preferences
     from scrapy_rep.pages.directives import PageDirectives
     from scrapy_rep.preferences.robots_txt import RobotsTxt
@@ -30,6 +31,7 @@ __all__ = [
     "Preferences",
     "RepDownloaderMiddleware",
     "RepLastStep",
+    "RepRecords",
     "RepRobotParser",
     "RepScheduler",
     "RepSchedulerMixin",
@@ -49,6 +51,7 @@ _MODULES = {
     "Preferences": "preferences.statement",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepLastStep": "downloadermiddlewares",
+    "RepRecords": "extensions",
     "RepRobotParser": "robotparser",
     "RepScheduler": "scheduler",
     "RepSchedulerMixin": "scheduler",

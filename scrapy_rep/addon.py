@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
+from scrapy_rep.extensions import RepRecords
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import needs
 from scrapy_rep.robotstxt.printable import printable
@@ -75,7 +76,9 @@ class Addon:
             raise BadSettingError(str(error)) from None
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Enable the three middlewares of this package, and wrap the scheduler.
+        """Enable the middlewares of this package, and wrap the scheduler.
+
+        Where something is to be recorded, :class:`RepRecords` is enabled, too.
 
         Under scrapy-redis's scheduler, :class:`HostQueue` is the queue if the project sets none.
 
@@ -111,6 +114,8 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
         )
+        if settings.get("REP_DECISION_LOG") or settings.get("REP_WARC"):
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", RepRecords, 0)
 
 
 def _choose_queue(settings: BaseSettings, scheduler: type[Any]) -> None:

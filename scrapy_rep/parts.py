@@ -6,13 +6,13 @@ import logging
 import time
 from functools import partial
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.stop import StopWatch
 from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.gate.account import Account
+from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.explain import Explainer
 from scrapy_rep.gate.gate import Gate
 from scrapy_rep.gate.identity import Identity
@@ -20,13 +20,12 @@ from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.records import needs
-from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
-from scrapy_rep.settings import RepSettings, unknown_settings, without_effect
+from scrapy_rep.settings import RepSettings, check_records, unknown_settings, without_effect
+from scrapy_rep.signals import SignalSender
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.fetcher import RobotsFetcher
 from scrapy_rep.sites.refresh import Refresher
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.frontier.shared_pace import SharedTurns
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.sites.cached_rules import CachedRules
 
 logger = logging.getLogger("scrapy_rep")
@@ -52,6 +50,7 @@ class Parts:
     def __init__(self, crawler: Crawler):
         self._crawler = crawler
         settings = self.settings = RepSettings.from_settings(crawler.settings)
+        check_records(crawler.settings, settings)
         overrides = configured_overrides(settings, time.time())
         stats = self.stats = self._make_stats()
         scrapy = self.scrapy = ScrapyNames(crawler)
@@ -64,16 +63,19 @@ class Parts:
             crawler, settings, scrapy, self.places, self.frontier, stats, shared=shared
         )
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._look)
-        run, warc = uuid4().hex, settings.warc
-        self.archive = None if warc is None else Archive(warc, run, stats, time.time)
         self.cache = self._make_cache()
         self.overrides = self._applied(overrides)
-        self.recorder = self._make_recorder(run, overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
-        wanted = None if self.recorder is None else self.recorder.wants_verdict
-        judge = Judge(self._weigh, settings.pace_policy, use, self.overrides, wants_verdict=wanted)
+        judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge)
-        self.account = Account(identity, stats, self.overrides, self.recorder)
+        decisions = Decisions(
+            SignalSender(crawler),
+            self.cache.held,
+            self._weigh,
+            settings.pace_policy,
+            {one.authority for one in overrides},
+        )
+        self.account = Account(identity, stats, decisions, self.overrides)
         self.gate = Gate(
             identity=identity,
             cache=self.cache,
@@ -93,13 +95,9 @@ class Parts:
         self.frontier.progress.open()
         if self.overrides is not None:
             self.overrides.name_expired()
-        if self.archive is not None:
-            self.archive.open()
-        if self.recorder is not None:
-            self.recorder.open(self.identity.default)
 
     def close(self) -> None:
-        """Close what is open: nothing is fetched, granted, stored or recorded any more."""
+        """Close what is open: nothing is fetched, granted or stored any more."""
         if self.overrides is not None:
             self.overrides.close()
         self.frontier.progress.close()
@@ -107,10 +105,6 @@ class Parts:
         self.cache.interrupt()
         self.turns.close()
         self.store.close()
-        if self.archive is not None:
-            self.archive.close()
-        if self.recorder is not None:
-            self.recorder.close()
 
     def _make_stats(self) -> RepStats:
         """Return the stats; warn of settings that do not exist or have no effect."""
@@ -145,7 +139,6 @@ class Parts:
             self.places,
             time.time,
             lambda: self.identity.name_to_give,
-            self.archive,
         )
         known_by = self.store, settings.policy, self.stats, time.time
         parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
@@ -178,19 +171,6 @@ class Parts:
         applied = AppliedOverrides(overrides, self.stats, read, time.time)
         self.stats.is_overridden = applied.__contains__
         return applied
-
-    def _make_recorder(self, run: str, overrides: tuple[Override, ...]) -> DecisionRecorder | None:
-        settings = self.settings
-        if settings.decision_log is None:
-            return None
-        try:
-            from scrapy_rep.records.recorder import DecisionRecorder, Run
-        except ImportError:
-            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
-            raise ValueError(f"{name} {needs('msgspec')}") from None
-        archive = None if self.archive is None else self.archive.name
-        about = Run(run, overrides, archive)
-        return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)
 
     def _is_busy(self) -> bool:
         waits = any(host.arrived for host in self.turns.occupied.values())

@@ -322,12 +322,11 @@ def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]
             yield name, _nearest(name, SETTINGS)
 
 
-def enabled_middlewares(settings: BaseSettings, kind: str) -> set[type]:
-    """Return the classes of the enabled middlewares, with all their base classes.
+def enabled_classes(settings: BaseSettings, name: str) -> set[type]:
+    """Return the classes that are enabled in a setting, with all their base classes.
 
-    ``kind`` is ``SPIDER`` or ``DOWNLOADER``.
+    ``name`` is one that has a ``_BASE``, such as ``DOWNLOADER_MIDDLEWARES`` or ``EXTENSIONS``.
     """
-    name = f"{kind}_MIDDLEWARES"
     orders: dict[Any, Any] = {}
     for each in (f"{name}_BASE", name):
         orders.update({loaded(key): order for key, order in settings.getdict(each).items()})
@@ -345,6 +344,7 @@ def loaded(name: Any) -> Any:
 
 _SPIDER_MIDDLEWARE: Final = "scrapy_rep.spidermiddlewares.RepSpiderMiddleware"
 _SCHEDULER: Final = "scrapy_rep.scheduler.RepSchedulerMixin"
+_RECORDS: Final = "scrapy_rep.extensions.RepRecords"
 """By name, because their modules need this one."""
 
 # Why a setting has no effect.
@@ -359,15 +359,26 @@ _NO_SCHEDULER: Final = "has no effect without RepScheduler as the SCHEDULER"
 _NO_LOG: Final = "has no effect without REP_DECISION_LOG"
 
 
+def check_records(settings: BaseSettings, checked: RepSettings) -> None:
+    """Raise ``ValueError`` if something is to be recorded, and the extension that does is missing.
+
+    It is no warning: nothing can be recorded in retrospect.
+    """
+    files = {"REP_DECISION_LOG": checked.decision_log, "REP_WARC": checked.warc}
+    name = next((name for name, path in files.items() if path is not None), None)
+    if name and _RECORDS not in map(global_object_name, enabled_classes(settings, "EXTENSIONS")):
+        raise ValueError(f'{name} needs "scrapy_rep.RepRecords" in EXTENSIONS')
+
+
 def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tuple[str, str]]:
     """Yield each setting of the user that can have no effect as the others stand, and why.
 
     ``checked`` are the settings of this package among all ``settings`` of the crawl. A value that
     asks for nothing, such as "keep", "off" or False, is not named: what it asks for happens.
     """
-    spider_middlewares = map(global_object_name, enabled_middlewares(settings, "SPIDER"))
+    spider_middlewares = map(global_object_name, enabled_classes(settings, "SPIDER_MIDDLEWARES"))
     reads_pages = _SPIDER_MIDDLEWARE in spider_middlewares
-    has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
+    has_builtin = RobotsTxtMiddleware in enabled_classes(settings, "DOWNLOADER_MIDDLEWARES")
     bases = getattr(loaded(settings["SCHEDULER"]), "__mro__", ())
     has_scheduler = _SCHEDULER in map(global_object_name, bases)
     for name, is_idle, why in _idle(checked, reads_pages, has_builtin, has_scheduler):

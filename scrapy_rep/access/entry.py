@@ -52,8 +52,8 @@ class Answer:
 
     ``body`` holds the octets of the rules, ``None`` if there are none to be had. ``lifetime`` is
     for how many seconds the response said it stays fresh, ``None`` if it did not say. ``cut_at``
-    is the limit in octets at which the body was cut, ``None`` if it is whole. ``record`` is the ID
-    of the record of it in an archive, "" if none was made.
+    is the limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the
+    ID of the exchange that brought it, "" if nothing was told of it.
 
     The last two are of a refusal, and are not stored. ``proxied`` says that it came through a
     proxy, and ``refused_to`` which requests have asked and were refused.
@@ -68,7 +68,7 @@ class Answer:
     fetched_at: float = 0.0
     lifetime: float | None = None
     cut_at: int | None = None
-    record: str = ""
+    exchange: str = ""
     proxied: bool = False
     refused_to: frozenset[Asker] = frozenset()
 
@@ -98,11 +98,11 @@ class Failure:
     """A run of failed fetches; times are seconds since the epoch.
 
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` rounds failed.
-    ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
-    is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
-    that the newest attempt failed on the crawler's own side, as a proxy may; ``detail`` is what its
-    error said, "" if there was none. ``error`` is its exception, if there was one; it is not
-    stored.
+    ``retry_after`` is for how many seconds the server asked to be left alone after that.
+    ``exchange`` is the ID of the exchange of the newest attempt, "" if nothing was told of it.
+    ``ours`` says that the newest attempt failed on the crawler's own side, as a proxy may;
+    ``detail`` is what its error said, "" if there was none. ``error`` is its exception, if there
+    was one; it is not stored.
     """
 
     since: float
@@ -110,7 +110,7 @@ class Failure:
     count: int = 1
     retry_after: float | None = None
     cause: str = ""
-    record: str = ""
+    exchange: str = ""
     ours: bool = False
     detail: str = ""
     error: BaseException | None = field(default=None, compare=False)

@@ -4,8 +4,8 @@ A status code means one of five things, and the table :data:`STATUS_MEANINGS` sa
 as a whole, after its redirects, ends as one of four outcomes: :class:`Success`,
 :class:`NotModified`, :class:`Unavailable` or :class:`Unreachable`. Whatever the table does not
 name, and whatever went wrong before there was a status, is Unreachable: a failure is never
-permission. An outcome's ``record`` is the ID of the record of the fetch in an archive, "" if none
-was made.
+permission. An outcome's ``exchange`` is the ID of the last exchange of the fetch, "" if nothing
+was told of it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Success:
     etag: bytes | None = None
     last_modified: bytes | None = None
     cut_at: int | None = None
-    record: str = ""
+    exchange: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class NotModified:
     """The copy that the fetch was conditional on still holds (RFC 9111 section 4.3.3)."""
 
     lifetime: float | None = None
-    record: str = ""
+    exchange: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Unavailable:
     uri: str = ""
     redirects: tuple[str, ...] = ()
     lifetime: float | None = None
-    record: str = ""
+    exchange: str = ""
     proxied: bool = False
     refused_to: frozenset[Asker] = frozenset()
 
@@ -142,7 +142,7 @@ class Unreachable:
     retry_after: float | None = None
     detail: str = ""
     ours: bool = False
-    record: str = ""
+    exchange: str = ""
     error: BaseException | None = field(default=None, compare=False)
 
 

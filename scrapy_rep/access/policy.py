@@ -298,9 +298,9 @@ def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: P
 def _learn_not_modified(entry: Entry, outcome: NotModified, now: float, policy: Policy) -> Entry:
     answer = confirmable(entry, policy)
     if answer is None:  # a 304 to a question that was never asked
-        unasked = Unreachable(Cause.STATUS, 304, record=outcome.record)
+        unasked = Unreachable(Cause.STATUS, 304, exchange=outcome.exchange)
         return _learn_unreachable(entry, unasked, now, policy)
-    renewed = replace(answer, fetched_at=now, lifetime=outcome.lifetime, record=outcome.record)
+    renewed = replace(answer, fetched_at=now, lifetime=outcome.lifetime, exchange=outcome.exchange)
     return Entry(renewed)
 
 
@@ -314,7 +314,7 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
         count=1 if before is None or (before.ours and not outcome.ours) else before.count + 1,
         retry_after=outcome.retry_after,
         cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
-        record=outcome.record,
+        exchange=outcome.exchange,
         ours=outcome.ours,
         detail=outcome.detail,
         error=outcome.error,

@@ -32,7 +32,7 @@ from scrapy_rep.commands.output import (
 from scrapy_rep.commands.sources import DamagedError, opened, refuse_stdin_twice
 from scrapy_rep.overrides.override import REASON, Override
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine, read_lines
-from scrapy_rep.records.recorder import BYPASSED, digest_of
+from scrapy_rep.records.recorder import digest_of
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import truncate
@@ -44,6 +44,7 @@ from scrapy_rep.robotstxt.verdict import (
     ROBOTS_TXT_ITSELF,
     TOO_COSTLY,
 )
+from scrapy_rep.signals import BYPASSED
 
 _BY_RULES = (BY_RULE, NO_RULE_MATCHES, NO_GROUP, ROBOTS_TXT_ITSELF, TOO_COSTLY)
 

@@ -21,7 +21,7 @@ from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import product_token, token_of
 from scrapy_rep.robotstxt.profiles import named
-from scrapy_rep.settings import enabled_middlewares, product_tokens
+from scrapy_rep.settings import enabled_classes, product_tokens
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -42,7 +42,7 @@ def name_added_by_scrapy(crawler: Crawler) -> bytes:
     is empty if all of these are, or if the middlewares that add them are disabled.
     """
     settings = crawler.settings
-    adding = enabled_middlewares(settings, "DOWNLOADER")
+    adding = enabled_classes(settings, "DOWNLOADER_MIDDLEWARES")
     added = Headers()
     if UserAgentMiddleware in adding:
         added["User-Agent"] = getattr(crawler.spider, "user_agent", settings["USER_AGENT"]) or ""

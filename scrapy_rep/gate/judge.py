@@ -34,9 +34,9 @@ class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
     ``refusal`` is what the request ends in, ``None`` if it may pass. ``verdict`` is given where
-    overrides have a say or every verdict is wanted, and ``override`` is the one that changed it.
-    ``pace`` is what the host has to keep once a request may pass, and ``noted`` what the site says
-    about the use of the page.
+    overrides have a say, and for final URLs; ``override`` is the one that changed it. ``pace`` is
+    what the host has to keep once a request may pass, and ``noted`` what the site says about the
+    use of the page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
@@ -49,8 +49,8 @@ class Judgement(NamedTuple):
 class Judge:
     """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for.
 
-    ``wants_verdict(cached)`` says whether the next request is recorded with its verdict. Otherwise
-    the judge asks only whether the rules allow it, which takes a third of the time.
+    Where only the rules have a say, it asks no more than whether they allow the request: a verdict
+    takes three times as long.
     """
 
     def __init__(
@@ -59,14 +59,11 @@ class Judge:
         paces: PacePolicy,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
-        *,
-        wants_verdict: Callable[[CachedRules], bool] | None = None,
     ):
         self._weigh = weigh
         self._paces = paces
         self._use = use
         self._overrides = overrides
-        self._wants_verdict = wants_verdict
 
     def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a request may pass."""
@@ -75,16 +72,12 @@ class Judge:
         if overrides is not None:
             verdict, override = overrides.verdict(asked, cached)
             allowed = verdict.allowed
-        elif self._wants_verdict is not None and self._wants_verdict(cached):
-            verdict = cached.verdict(asked.authority, asked.url, asked.agent)
-            allowed = verdict.allowed
         else:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
         # The rules for an agent are compiled when it is judged first.
-        has_grown = overrides is not None or cached.agent != asked.agent
-        if has_grown or (verdict is not None and cached.count_verdict()):
+        if overrides is not None or cached.agent != asked.agent:
             cached.agent = asked.agent
             self._weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)

@@ -22,18 +22,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timezone
-from http import HTTPStatus
 from http.client import responses as phrases
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from scrapy_rep import stats as names
-from scrapy_rep.access.outcome import Outcome, Unreachable
 from scrapy_rep.records import needs, own_version
 
 if TYPE_CHECKING:
@@ -42,8 +38,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.entry import Answer
+    from scrapy_rep.access.outcome import Unreachable
+    from scrapy_rep.signals import RobotsExchange
     from scrapy_rep.stats import RepStats
 
 _SUFFIX = ".warc.gz"
@@ -51,6 +47,9 @@ _OPEN = ".open"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _SECRET = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"set-cookie"})
 _RENAMED = b"X-Archive-Orig-"
+
+_Record = tuple[str, dict[str, str], bytes, bytes | None]
+"""Type, fields, body, and head of HTTP."""
 
 _ABOUT = (
     "The exchanges of robots.txt of one run of a crawler. Bodies are byte for byte as sent, after "
@@ -68,7 +67,7 @@ class Archive:
     """
 
     def __init__(self, path: str, run: str, stats: RepStats, clock: Callable[[], float]):
-        self.clock = clock
+        self._clock = clock
         self._began = clock()
         when = _date(self._began)[:19].translate(str.maketrans("", "", "-T:"))
         self._path = Path(f"{path.removesuffix(_SUFFIX)}-{when}-{run[:8]}{_SUFFIX}")
@@ -107,12 +106,15 @@ class Archive:
             }
             self._write(self._octets("warcinfo", fields, warc_fields(said)))
 
-    def fetch(self, copy: Answer | None) -> FetchRecord:
-        """Return what keeps the exchanges of one fetch; ``copy`` is what a 304 would confirm."""
-        return FetchRecord(self, copy)
+    def fetched(self, exchange: RobotsExchange) -> None:
+        """Keep an exchange, or the failure of a fetch."""
+        if exchange.failure is not None:
+            self._add(_failure(exchange, exchange.failure, self._clock()))
+        elif exchange.request is not None and exchange.response is not None:
+            self._add(*_exchange(exchange, exchange.request, exchange.response, self._clock()))
 
-    def add(self, *records: tuple[str, dict[str, str], bytes, bytes | None]) -> None:
-        """Write records that belong together: type, fields, body, and head of HTTP."""
+    def _add(self, *records: _Record) -> None:
+        """Write records that belong together."""
         self.open()  # a component may fetch before the crawl has started
         try:
             octets = b"".join([self._octets(*record) for record in records])
@@ -178,69 +180,50 @@ class Archive:
         self._lost += count
 
 
-class FetchRecord:
-    """The exchanges of one fetch: one of each hop."""
+def _exchange(
+    exchange: RobotsExchange, request: Request, response: Response, now: float
+) -> list[_Record]:
+    """Return the records of a response, of its request, and of what was changed in between."""
+    common = {"WARC-Date": _date(now), "WARC-Target-URI": exchange.uri}
+    own = {
+        **common,
+        "WARC-Record-ID": f"<{exchange.id}>",
+        "WARC-IP-Address": str(getattr(response, "ip_address", None) or ""),
+        "WARC-Truncated": _truncated(response, exchange.is_cut),
+    }
+    kind, body, copy = "response", response.body, exchange.copy
+    if copy is not None:
+        kind, body = "revisit", b""
+        own["WARC-Profile"] = _NOT_MODIFIED
+        own["WARC-Refers-To-Target-URI"] = exchange.uri
+        own["WARC-Refers-To"] = f"<{copy.exchange}>" if copy.exchange else ""
+    beside = {**common, "WARC-Concurrent-To": f"<{exchange.id}>"}
+    records: list[_Record] = [
+        (kind, own, body, head_of_response(response)),
+        ("request", beside, b"", head_of_request(request)),
+    ]
+    if exchange.is_changed:
+        note = {"note": "The response was made or changed by a component of the crawler."}
+        records.append(("metadata", beside, warc_fields(note), None))
+    return records
 
-    def __init__(self, archive: Archive, copy: Answer | None):
-        self._archive = archive
-        self._copy = copy
-        self._last = "", ""
-        """The URI of the last hop, and its record."""
 
-    def received(
-        self, request: Request, response: Response, cut: bool, *, changed: bool = False
-    ) -> None:
-        """Keep an exchange: ``cut`` if the body was cut at the limit.
-
-        ``changed`` if a component of the crawler may have changed or made the response.
-        """
-        record, uri = uuid4().urn, request.url
-        common = {"WARC-Date": _date(self._archive.clock()), "WARC-Target-URI": uri}
-        own = {
-            **common,
-            "WARC-Record-ID": f"<{record}>",
-            "WARC-IP-Address": str(getattr(response, "ip_address", None) or ""),
-            "WARC-Truncated": _truncated(response, cut),
-        }
-        kind, body = "response", response.body
-        copy = self._copy
-        if response.status == HTTPStatus.NOT_MODIFIED and copy is not None and copy.uri == uri:
-            kind, body = "revisit", b""
-            own["WARC-Profile"] = _NOT_MODIFIED
-            own["WARC-Refers-To-Target-URI"] = uri
-            own["WARC-Refers-To"] = f"<{copy.record}>" if copy.record else ""
-        beside = {**common, "WARC-Concurrent-To": f"<{record}>"}
-        records: list[tuple[str, dict[str, str], bytes, bytes | None]] = [
-            (kind, own, body, head_of_response(response)),
-            ("request", beside, b"", head_of_request(request)),
-        ]
-        if changed:
-            note = {"note": "The response was made or changed by a component of the crawler."}
-            records.append(("metadata", beside, warc_fields(note), None))
-        self._archive.add(*records)
-        self._last = uri, record
-
-    def ended(self, authority: Authority, outcome: Outcome) -> Outcome:
-        """Return the outcome with the ID of its record; archive a failure without a response."""
-        uri, last = self._last
-        if not isinstance(outcome, Unreachable) or (last and outcome.status is not None):
-            return replace(outcome, record=last)
-        record = uuid4().urn
-        fields = {
-            "WARC-Record-ID": f"<{record}>",
-            "WARC-Date": _date(self._archive.clock()),
-            "WARC-Target-URI": uri or authority.robots_uri,
-            "WARC-Refers-To": f"<{last}>" if last else "",
-        }
-        said = {
-            "outcome": "unreachable",
-            "cause": str(outcome.cause),
-            "detail": outcome.detail,
-            "status": "" if outcome.status is None else str(outcome.status),
-            "side": "crawler" if outcome.ours else "",
-        }
-        self._archive.add(("metadata", fields, warc_fields(said), None))
-        return replace(outcome, record=record)
+def _failure(exchange: RobotsExchange, failure: Unreachable, now: float) -> _Record:
+    """Return the record of a fetch that failed without a response."""
+    fields = {
+        "WARC-Record-ID": f"<{exchange.id}>",
+        "WARC-Date": _date(now),
+        "WARC-Target-URI": exchange.uri,
+        "WARC-Refers-To": f"<{exchange.previous}>" if exchange.previous else "",
+    }
+    said = {
+        "outcome": "unreachable",
+        "cause": str(failure.cause),
+        "detail": failure.detail,
+        "status": "" if failure.status is None else str(failure.status),
+        "side": "crawler" if failure.ours else "",
+    }
+    return "metadata", fields, warc_fields(said), None
 
 
 def _truncated(response: Response, cut: bool) -> str:

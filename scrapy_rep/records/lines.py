@@ -7,11 +7,13 @@ A class here is the schema of its lines, and what writes and reads them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import msgspec
+
+from scrapy_rep.access.in_force import Basis
 
 if TYPE_CHECKING:
     from scrapy_rep.robotstxt.verdict import Verdict
@@ -29,7 +31,6 @@ Crawl = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 
 LineNumber = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
-InForce = Literal["rules", "stale", "unavailable", "denied", "unreachable", "unknown"]
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 
 
@@ -102,7 +103,7 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     line: LineNumber | None
     group: str | None
     reason: str
-    outcome: InForce
+    outcome: Basis
     status: int | None
     cause: str | None
     digest: Digest | None
@@ -110,7 +111,7 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     failure_record: str | None
     age: Seconds | None
     delay: Seconds | None = None
-    preferences: dict[str, str] | None = None
+    preferences: Mapping[str, str] | None = None
     override: str | None = None
     without: LoggedVerdict | None = None
 

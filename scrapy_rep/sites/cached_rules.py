@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
+from scrapy_rep.access.in_force import Basis, RulesInForce
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Decision, Standing
 from scrapy_rep.robotstxt.verdict import (
@@ -36,15 +37,15 @@ class CachedRules:
     rules of its answer, ``None`` if it has none that are in force.
 
     An instance also keeps notes: its ``size``, which the cache measures; the last ``agent`` that it
-    was asked for, and the number of ``verdicts``; and the ``basis`` of decisions in the records.
+    was asked for, and the number of ``verdicts``.
     """
 
     __slots__ = (
         "__weakref__",
         "_fixed_size",
+        "_in_force",
         "agent",
         "answer",
-        "basis",
         "decision",
         "entry",
         "failure",
@@ -78,9 +79,38 @@ class CachedRules:
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
-        self.basis: Any = None
+        self._in_force: RulesInForce | None = None
         self.verdicts = 0
         self.agent: tuple[str, ...] | None = None
+
+    @property
+    def in_force(self) -> RulesInForce:
+        """What decisions by these rules rest on, for those who are told of them."""
+        if self._in_force is None:
+            self._in_force = self._make_in_force()
+        return self._in_force
+
+    def _make_in_force(self) -> RulesInForce:
+        answer, failure = self.answer, self.failure
+        cause = None if failure is None else str(failure.cause)
+        failed = "" if failure is None else failure.exchange
+        if answer is None or self.unreachable:  # a copy that is too old does not count
+            since = None if failure is None else failure.since
+            return RulesInForce("unreachable", since, cause=cause, failed_exchange=failed)
+        outcome: Basis
+        if self.robots is not None:
+            outcome = "stale" if failure is not None else "rules"
+        else:
+            outcome = "unavailable" if self.decision is Decision.ALLOW_ALL else "denied"
+        return RulesInForce(
+            outcome,
+            answer.fetched_at,
+            answer.status,
+            cause,
+            self.body,
+            answer.exchange,
+            failed,
+        )
 
     @property
     def body(self) -> bytes | None:
@@ -100,10 +130,10 @@ class CachedRules:
     def count_verdict(self) -> bool:
         """Count a verdict; return whether the rules are to be measured again after it.
 
-        Verdicts make rules grow in a few steps, the largest one when lines are read.
+        Verdicts make rules grow in a few steps, the largest one when lines are read for the first.
         """
         self.verdicts += 1
-        return self.verdicts % _WEIGHED_AFTER == 0
+        return self.verdicts % _WEIGHED_AFTER == 1
 
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""

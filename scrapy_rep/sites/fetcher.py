@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -36,6 +36,8 @@ from scrapy_rep.access.outcome import (
     meaning_of,
 )
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
+from scrapy_rep.signals import SignalSender, robots_fetched
+from scrapy_rep.sites.announcements import Announcements
 from scrapy_rep.sites.asking import Again, Question, proxy_of
 from scrapy_rep.sites.exchange import (
     EXCHANGE,
@@ -142,33 +144,11 @@ class AtOnce:
             release()
 
 
-class FetchRecord(Protocol):
-    """Keeps the exchanges of one fetch."""
-
-    def received(
-        self, request: Request, response: Response, cut: bool, *, changed: bool = False
-    ) -> None:
-        """Keep an exchange: ``cut`` if the body was cut at the limit.
-
-        ``changed`` if a component of the crawler may have changed or made the response.
-        """
-
-    def ended(self, authority: Authority, outcome: Outcome) -> Outcome:
-        """Return the outcome with the ID of its record."""
-
-
-class FetchArchive(Protocol):
-    """Keeps the exchanges of all fetches."""
-
-    def fetch(self, copy: Answer | None) -> FetchRecord:
-        """Return what keeps one fetch; ``copy`` is what a conditional request may confirm."""
-
-
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
     ``clock()`` is in seconds since the epoch. ``name()`` is the User-Agent to send, or ``None``
-    where Scrapy adds one. ``archive`` keeps what is exchanged, if it is there.
+    where Scrapy adds one.
     """
 
     def __init__(
@@ -180,7 +160,6 @@ class RobotsFetcher:
         places: FetchPlaces,
         clock: Callable[[], float],
         name: Callable[[], bytes | None],
-        archive: FetchArchive | None = None,
     ):
         self._crawler = crawler
         self._scrapy = scrapy
@@ -190,7 +169,7 @@ class RobotsFetcher:
         self._places = places
         self._clock = clock
         self._name = name
-        self._archive = archive
+        self._signals = SignalSender(crawler)
         self._reception = Reception(crawler, places)
         self._negotiates = cache(self._is_zyte_api)
         self._asking_for_login: set[Authority] = set()
@@ -203,25 +182,27 @@ class RobotsFetcher:
         The proxy of ``page_request``, the request that asks, is used. ``copy`` is what a
         conditional request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
-        kept = None if self._archive is None else self._archive.fetch(copy)
+        told = None
+        if self._signals.is_heard(robots_fetched):
+            told = Announcements(self._signals, authority, copy)
         most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
         question = Question(authority, page_request, copy, most)
         if authority in self._asking_for_login:  # then the first question has it already
             question.again.add(Again.LOGIN)
-        outcome = await self._attempt(question, kept)
+        outcome = await self._attempt(question, told)
         if Again.LOGIN in question.again:
             if len(self._asking_for_login) >= _MOST_ASKING:
                 self._asking_for_login.clear()
             self._asking_for_login.add(authority)
-        return outcome if kept is None else kept.ended(authority, outcome)
+        return outcome if told is None else told.ended(outcome)
 
-    async def _attempt(self, question: Question, kept: FetchRecord | None) -> Outcome:
-        """Return the outcome, without its record."""
+    async def _attempt(self, question: Question, told: Announcements | None) -> Outcome:
+        """Return the outcome, without the ID of its exchange."""
         self._stats.inc(names.REQUESTS)
         try:
             with self._reception:
                 async with self._at_once.counted():
-                    return await with_timeout(self._settings.timeout, self._follow(question, kept))
+                    return await with_timeout(self._settings.timeout, self._follow(question, told))
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
@@ -242,18 +223,18 @@ class RobotsFetcher:
                 each.__traceback__ = None
             return Unreachable(cause, detail=detail, ours=ours, error=error)
 
-    async def _follow(self, question: Question, kept: FetchRecord | None) -> Outcome:
+    async def _follow(self, question: Question, told: Announcements | None) -> Outcome:
         """Follow redirects to an outcome, and ask again where an answer calls for that."""
         deadline = monotonic() + self._settings.timeout
         public = True
         while True:
-            received = None if kept is None else kept.received
+            received = None if told is None else told.received
             exchange = Exchange(self._settings.max_size, question.numbers, received)
             request = question.request = self._request(question, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
-            if kept is not None and not exchange.was_shown:
-                kept.received(request, response, cut=exchange.is_cut, changed=True)
+            if told is not None and not exchange.was_shown:
+                told.received(request, response, exchange.is_cut, is_changed=True)
             request = question.request = response.request or request  # one may have been repeated
             uri, trail = question.uri, question.trail
             is_redirect = meaning_of(response.status) is Meaning.REDIRECT

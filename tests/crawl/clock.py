@@ -40,6 +40,7 @@ def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     """From here on the package goes by this clock."""
     clock = Ahead()
     monkeypatch.setattr("scrapy_rep.parts.time", clock)
+    monkeypatch.setattr("scrapy_rep.extensions.time", clock)
     return clock
 
 

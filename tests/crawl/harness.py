@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
-from tests.crawl.plugin import obey
+from tests.crawl.plugin import by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT as ROOT
@@ -141,7 +141,7 @@ async def crawl_under(
 
 def gate_with(**settings: Any) -> RepDownloaderMiddleware:
     """The middleware of a crawl that is built with these settings, and does not start."""
-    crawler = Crawler(RequestsSpider, settings_of({"ROBOTSTXT_OBEY": True, **settings}))
+    crawler = Crawler(RequestsSpider, settings_of(by_hand(**settings)))
     crawler._apply_settings()
     return RepDownloaderMiddleware.from_crawler(crawler)
 

@@ -32,7 +32,11 @@ def obey(**settings: Any) -> dict[str, Any]:
 def by_hand(**settings: Any) -> dict[str, Any]:
     """The settings of a project that does without the add-on."""
     middlewares = {BUILT_IN: None, "scrapy_rep.RepDownloaderMiddleware": 100}
-    switch = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": middlewares}
+    switch = {
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER_MIDDLEWARES": middlewares,
+        "EXTENSIONS": {"scrapy_rep.RepRecords": 0},
+    }
     return {**switch, "REP_RETRY_DELAYS": [], **settings}
 
 

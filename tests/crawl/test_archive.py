@@ -240,11 +240,13 @@ def descriptor_of(path: Path) -> int:
 
 WRITER = """
 import random, sys, time
+from uuid import uuid4
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 from scrapy_rep.records.archive import Archive
+from scrapy_rep.signals import RobotsExchange
 from scrapy_rep.stats import RepStats
 
 archive = Archive(sys.argv[1], "0" * 32, RepStats(StatsCollector(Crawler(Spider))), time.time)
@@ -252,7 +254,7 @@ rng = random.Random(int(sys.argv[2]))
 for number in range(1_000_000):
     uri = f"http://a{number}.example/robots.txt"
     body = rng.randbytes(rng.choice((0, 10, 1_000, 100_000)))
-    archive.fetch(None).received(Request(uri), Response(uri, body=body), cut=False)
+    archive.fetched(RobotsExchange(uuid4().urn, None, uri, Request(uri), Response(uri, body=body)))
     if number == 20:
         print("go", flush=True)
     time.sleep(rng.choice((0, 0, 0.002)))

@@ -260,7 +260,8 @@ def test_what_cannot_be_written_ends_the_crawl(
 ) -> None:
     """The log or the archive: at its start, in one line, which says what to install."""
     if module:  # it is missing
-        monkeypatch.delitem(sys.modules, "scrapy_rep.records.recorder")
+        for name in ("lines", "recorder"):
+            monkeypatch.delitem(sys.modules, f"scrapy_rep.records.{name}")
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=f"^{setting} = [^\n]*{said}[^\n]*$"):
         gate_with(**{setting: str(tmp_path / path)})

@@ -289,7 +289,14 @@ async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_s
         assert line["requested"].startswith(start)
 
 
-INVOLVED = ("gate.gate", "gate.judge", "gate.page_url", "downloadermiddlewares", "records.recorder")
+INVOLVED = (
+    "gate.gate",
+    "gate.judge",
+    "gate.decisions",
+    "gate.page_url",
+    "downloadermiddlewares",
+    "records.recorder",
+)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from scrapy import Request
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Success
+from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.override import Override
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
 from tests.scripted import Bench, ask, authority
@@ -37,15 +40,26 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
     bench = Bench(Success(b"User-agent: *\n" + RULES))
     cached = await ask(bench)
     paces = RepSettings().pace_policy
-    judge = Judge(bench.cache.weigh, paces, None, None, wants_verdict=lambda _: True)
+    judge = Judge(bench.cache.weigh, paces, None, None)
+    crawler = get_crawler()
+    heard: list[RobotsDecision] = []
+
+    def hear(decision: RobotsDecision) -> None:
+        heard.append(decision)
+
+    crawler.signals.connect(hear, signal=robots_decided)
+    sender = SignalSender(crawler)
+    decisions = Decisions(sender, bench.cache.held, bench.cache.weigh, paces, ())
     for number in range(48):
-        judge.judge(asked(path.format(number)), cached)
+        judgement = judge.judge(asked(path.format(number)), cached)
+        decisions.passed(asked(path.format(number)), cached, judgement)
+    assert len(heard) == 48
     assert cached.robots is not None
     assert bench.cache.octets >= cached.robots.size > 1_000_000
 
 
 async def test_rules_that_grew_with_the_first_answer_to_an_agent_are_measured() -> None:
-    """They are compiled for it, also where no verdict is recorded."""
+    """They are compiled for it, also where nothing asks for a verdict."""
     bench = Bench(Success(b"User-agent: other\n" + RULES + b"User-agent: *\n" + RULES))
     cached = await ask(bench)
     judge = Judge(bench.cache.weigh, RepSettings().pace_policy, None, None)
@@ -90,12 +104,9 @@ class Scales:
         self._bench.cache.weigh(authority, cached)
 
 
-@pytest.mark.parametrize("records", [False, True])
 @pytest.mark.parametrize("action", [None, "allow", "forbid"])
 @pytest.mark.parametrize("path", ["/private", "/other"])
-async def test_a_request_has_its_rules_measured_once_at_most(
-    path: str, action: str | None, records: bool
-) -> None:
+async def test_a_request_has_its_rules_measured_once_at_most(path: str, action: str | None) -> None:
     """Whatever decides, and however often: of a refusal always, because it reads the rule."""
     bench = Bench(Success(b"User-agent: *\nDisallow: /private\n"))
     cached, scales, overrides = await ask(bench), Scales(bench), None
@@ -104,7 +115,7 @@ async def test_a_request_has_its_rules_measured_once_at_most(
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats()
         overrides = AppliedOverrides([one], stats, paces.read, bench.clock)
-    judge = Judge(scales.weigh, paces, None, overrides, wants_verdict=lambda _: records)
+    judge = Judge(scales.weigh, paces, None, overrides)
     for _ in range(48):
         scales.count = 0
         refused = judge.judge(asked(path), cached).refusal is not None

@@ -22,10 +22,13 @@ from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.decisions import Decisions
+from scrapy_rep.gate.judge import Judgement
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, encoded
 from scrapy_rep.records.recorder import DecisionRecorder, Run
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import SignalSender, robots_decided
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
 
@@ -78,10 +81,10 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
     digest = f"sha256:{hashlib.sha256(full.encode()).hexdigest()}"
     for name, shown in (("full", full), ("path", path), ("hash", digest)):
         (tmp_path / name).mkdir()
-        recorder = recorder_of(tmp_path / name / "log", rules_of_usual_size(), log_urls=name)
+        crawl = Recorded(tmp_path / name / "log", rules_of_usual_size(), log_urls=name)
         error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
-        recorder.refused(Request("http://a/"), (), error, final_url=url)
-        recorder.close()
+        crawl.decisions.refused(Request("http://a/"), (), error, final_url=url)
+        crawl.recorder.close()
         assert [line["url"] for line in lines_in(tmp_path / name)] == [shown]
 
 
@@ -91,12 +94,12 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     now = time.time()
     entry = Entry(failure=Failure(now, now, cause="status 503"))
     known = CachedRules(entry, standing(entry, now, Policy()), None, now)
-    recorder = recorder_of(tmp_path / "log", known)
+    crawl = Recorded(tmp_path / "log", known)
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
         error = RobotsUnreachable(SITE, cause)
-        recorder.refused(request, ("mybot",), error)
-    recorder.close()
+        crawl.decisions.refused(request, ("mybot",), error)
+    crawl.recorder.close()
     found = lines_in(tmp_path)
     assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
         ("unreachable", "status 503", False),
@@ -105,11 +108,16 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     ]
 
 
-def recorder_of(path: Path, known: CachedRules, **more: Any) -> DecisionRecorder:
-    """A recorder of a crawl that knows that much of each site."""
-    settings = replace(RepSettings(), decision_log=str(path), **more)
-    stats = RepStats(get_crawler().stats)
-    return DecisionRecorder(settings, stats, lambda _: known, time.time, RUN)
+class Recorded:
+    """The decisions of a crawl that knows that much of each site, and what records them."""
+
+    def __init__(self, path: Path, known: CachedRules, **more: Any) -> None:
+        settings = replace(RepSettings(), decision_log=str(path), **more)
+        self.crawler = get_crawler()
+        self.recorder = DecisionRecorder(settings, RepStats(self.crawler.stats), time.time, RUN)
+        self.crawler.signals.connect(self.recorder.decided, signal=robots_decided)
+        sender, paces = SignalSender(self.crawler), settings.pace_policy
+        self.decisions = Decisions(sender, lambda _: known, lambda *_: None, paces, ())
 
 
 def rules_of_usual_size() -> CachedRules:
@@ -136,14 +144,14 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
 ) -> None:
     """Its line says nothing of them, and their first decision is recorded after it."""
     rules = rules_of_usual_size()
-    recorder = recorder_of(tmp_path / "log", rules)
+    crawl = Recorded(tmp_path / "log", rules)
     assert SITE is not None
     request = Request("http://a.example/a")
-    recorder.refused(request, ("mybot",), error)
+    crawl.decisions.refused(request, ("mybot",), error)
     asked = Asked(request, request.url, SITE, ("mybot",))
     for _ in range(2):
-        recorder.passed(asked, rules, rules.verdict(SITE, asked.url, asked.agent))
-    recorder.close()
+        crawl.decisions.passed(asked, rules, Judgement())
+    crawl.recorder.close()
     refused, first = lines_in(tmp_path)
     rests_on = ("status", "digest", "record", "failure_record", "age")
     assert refused["outcome"] == "unknown"

@@ -87,7 +87,7 @@ def full_entry(number: int = 0, *, at: float = NOW) -> Entry:
         fetched_at=at - 90_000.5,
         lifetime=86_400.25,
         cut_at=512_000,
-        record="urn:uuid:12345678-1234-4234-8234-123456789012",
+        exchange="urn:uuid:12345678-1234-4234-8234-123456789012",
     )
     return Entry(answer, failure=failure(at=at).failure)
 

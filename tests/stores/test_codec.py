@@ -59,7 +59,7 @@ answers = st.builds(
     fetched_at=times,
     lifetime=st.none() | times,
     cut_at=st.none() | st.integers(0, 2**31 - 1),
-    record=st.text(max_size=50),
+    exchange=st.text(max_size=50),
 ) | st.builds(Answer, status=st.integers(200, 205), body=st.binary(max_size=200))
 failures = st.builds(
     Failure,
@@ -68,7 +68,7 @@ failures = st.builds(
     count=st.integers(0, 2**31 - 1),
     retry_after=st.none() | times,
     cause=st.text(max_size=20),
-    record=st.text(max_size=50),
+    exchange=st.text(max_size=50),
 )
 entries = st.builds(Entry, st.none() | answers, st.none() | answers, st.none() | failures).filter(
     lambda kept: kept != Entry()

@@ -1,0 +1,131 @@
+"""What listeners are told of decisions, and what it costs if there are none."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import RobotsTxt
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.access.policy import Policy, standing
+from scrapy_rep.gate.decisions import Decisions
+from scrapy_rep.gate.judge import Judgement
+from scrapy_rep.gate.page_url import Asked
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
+from scrapy_rep.sites.cached_rules import CachedRules
+
+URL = "http://a.example/a"
+
+
+def authority() -> Authority:
+    """The one that all requests go to."""
+    found = authority_of(URL)
+    assert found is not None
+    return found
+
+
+ASKED = Asked(Request(URL), URL, authority(), ("mybot",))
+
+
+class Told:
+    """The decisions of a crawl with some rules, and what a listener is told of them."""
+
+    def __init__(self, rules: bytes = b"User-agent: *\nDisallow: /private\n") -> None:
+        now = time.time()
+        entry = Entry(Answer(200, rules, fetched_at=now))
+        self.rules = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(rules), now)
+        self.crawler = get_crawler()
+        self.weighed = 0
+        paces = RepSettings().pace_policy
+        sender = SignalSender(self.crawler)
+        self.decisions = Decisions(sender, lambda _: self.rules, self._weigh, paces, ())
+        self.heard: list[RobotsDecision] = []
+
+    def _weigh(self, *_: Any) -> None:
+        self.weighed += 1
+
+    def listen(self) -> None:
+        """Hear of each decision from now on."""
+        self.crawler.signals.connect(self._hear, signal=robots_decided)
+
+    def _hear(self, decision: RobotsDecision) -> None:
+        self.heard.append(decision)
+
+
+def test_nothing_is_asked_if_nothing_listens() -> None:
+    """No verdict, no digest, no preferences."""
+    told = Told()
+    told.decisions.passed(ASKED, told.rules, Judgement())
+    assert told.rules.verdicts == 0
+    told.listen()
+    told.decisions.passed(ASKED, told.rules, Judgement())
+    assert told.rules.verdicts == 1
+
+
+def test_decisions_by_the_same_rules_rest_on_the_same_thing() -> None:
+    """So that a listener can tell the first one."""
+    told = Told()
+    told.listen()
+    for _ in range(2):
+        told.decisions.passed(ASKED, told.rules, Judgement())
+    first, second = told.heard
+    assert first.rules is second.rules
+    assert (first.rules.outcome, first.rules.status) == ("rules", 200)
+    assert first.rules.body == b"User-agent: *\nDisallow: /private\n"
+
+
+def test_rules_that_grow_with_verdicts_are_measured() -> None:
+    """Not each time, because that takes a while."""
+    told = Told()
+    told.listen()
+    for _ in range(256):
+        told.decisions.passed(ASKED, told.rules, Judgement())
+    assert told.weighed == 2
+
+
+@pytest.mark.parametrize("what", ["passed", "passed_without_rules", "bypassed"])
+def test_a_listener_may_refuse_what_goes_on(what: str) -> None:
+    """By an ``IgnoreRequest``; another error is logged, and does not refuse."""
+    told = Told()
+    arguments: dict[str, tuple[Any, ...]] = {
+        "passed": (ASKED, told.rules, Judgement()),
+        "passed_without_rules": (ASKED,),
+        "bypassed": (ASKED.request, ASKED.agent),
+    }
+    error: Exception = ArithmeticError("a fault of the listener")
+
+    def refuse() -> None:
+        raise error
+
+    told.crawler.signals.connect(refuse, signal=robots_decided)
+    tell = getattr(told.decisions, what)
+    tell(*arguments[what])
+    error = IgnoreRequest("not today")
+    with pytest.raises(IgnoreRequest, match="not today"):
+        tell(*arguments[what])
+
+
+def test_another_error_is_no_decision() -> None:
+    """What is not a refusal ends a request, too."""
+    told = Told()
+    told.listen()
+    told.decisions.refused(ASKED.request, ASKED.agent, IgnoreRequest("by another component"))
+    assert told.heard == []
+
+
+def test_listeners_are_heard_of_if_scrapy_hides_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If they cannot be counted, a signal is sent in any case."""
+    nothing = SimpleNamespace(getReceivers=lambda *_: [])
+    monkeypatch.setattr("scrapy_rep.signals.dispatcher", nothing)
+    told = Told()
+    told.listen()
+    told.decisions.passed(ASKED, told.rules, Judgement())
+    assert len(told.heard) == 1
