@@ -67,10 +67,8 @@ class RepDownloaderMiddleware:
         self._gate = parts.gate
         self._stats = parts.stats
         self._fetches = parts.places.fetches
-        self.turns = parts.turns
-        """The turns of the hosts that ask for a pace."""
-        self.frontier = parts.frontier
-        """Which request goes next."""
+        self._turns = parts.turns
+        self._frontier = parts.frontier
         self.explainer = parts.explainer
         """Answers for URLs that are not requested."""
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
@@ -106,7 +104,7 @@ class RepDownloaderMiddleware:
             self._end(request, error)
         if again is None and not self._has_last_step:
             again = await self.arrive(request)
-            self.turns.left(request)  # the interval is kept from one start to the next
+            self.left(request)  # the interval is kept from one start to the next
         return again
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
@@ -131,15 +129,19 @@ class RepDownloaderMiddleware:
         One that had to wait for its turn is judged again: the rules may have changed meanwhile.
         """
         try:
-            waits = self.turns.arrive(request)
+            waits = self._turns.arrive(request)
             if waits is None:
                 return None
             self._parts.stop.watch()
             again = await waits
             return await self._gate.check_again(request) if again is None else again
         except Exception as error:  # noqa: BLE001
-            self.turns.left(request, was_sent=False)
+            self._turns.left(request, was_sent=False)
             self._end(request, error)
+
+    def left(self, request: Request) -> None:
+        """Note, at the last step, that a download has ended."""
+        self._turns.left(request)
 
     def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
         """Raise what a request ends in after an error in its check, or in that of its response.
@@ -185,7 +187,7 @@ class RepDownloaderMiddleware:
             "sites": len(self._parts.cache),
             "bytes": self._parts.cache.octets,
             "fetches": self._parts.cache.flights,
-            "waiting": self.frontier.waiting + self._parts.places.waiting,
+            "waiting": self._frontier.waiting + self._parts.places.waiting,
         }
 
     async def _engine_started(self) -> None:
@@ -223,7 +225,7 @@ class RepDownloaderMiddleware:
                 "Scrapy's throttler keeps Crawl-delay as well as scrapy_rep. Set "
                 "THROTTLER_ROBOTSTXT_OBEY to False if one is enough"
             )
-        if not self.frontier.is_open:
+        if not self._frontier.is_open:
             logger.info(
                 "Requests wait in the downloader, and count towards CONCURRENT_REQUESTS. Set "
                 'SCHEDULER to "scrapy_rep.RepScheduler", so that they wait in the scheduler'
@@ -277,10 +279,10 @@ class RepLastStep:
     def process_response(self, request: Request, response: Response) -> Response:
         """Note that a download has ended."""
         if self._middleware is not None:
-            self._middleware.turns.left(request)
+            self._middleware.left(request)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Note that a download has failed."""
         if self._middleware is not None:
-            self._middleware.turns.left(request)
+            self._middleware.left(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -52,15 +53,23 @@ class Parts:
         settings = self.settings = RepSettings.from_settings(crawler.settings)
         check_records(crawler.settings, settings)
         overrides = configured_overrides(settings, time.time())
-        stats = self.stats = self._make_stats()
+        overridden = {one.authority for one in overrides}
+        stats = self.stats = self._make_stats(overridden)
         scrapy = self.scrapy = ScrapyNames(crawler)
         identity = self.identity = Identity(crawler, settings)
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.frontier = Frontier(crawler, scrapy, stats, self.places, time.time)
-        shared = self._shared_turns()
+        shared, unshared = self._shared_turns()
         self.turns = Turns(
-            crawler, settings, scrapy, self.places, self.frontier, stats, shared=shared
+            crawler,
+            settings,
+            scrapy,
+            self.places,
+            self.frontier,
+            stats,
+            shared=shared,
+            unshared=unshared,
         )
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._look)
         self.cache = self._make_cache()
@@ -73,7 +82,7 @@ class Parts:
             self.cache.held,
             self._weigh,
             settings.pace_policy,
-            {one.authority for one in overrides},
+            overridden,
         )
         self.account = Account(identity, stats, decisions, self.overrides)
         self.gate = Gate(
@@ -106,9 +115,9 @@ class Parts:
         self.turns.close()
         self.store.close()
 
-    def _make_stats(self) -> RepStats:
+    def _make_stats(self, overridden: Set[Authority]) -> RepStats:
         """Return the stats; warn of settings that do not exist or have no effect."""
-        stats = RepStats(self._crawler.stats)
+        stats = RepStats(self._crawler.stats, overridden)
         for name, nearest in unknown_settings(self._crawler.settings):
             meant = f"did you mean {nearest}?" if nearest else "no setting has a similar name"
             logger.warning("There is no setting %s; %s", printable(name), meant)
@@ -116,18 +125,17 @@ class Parts:
             logger.warning("%s %s", name, why)
         return stats
 
-    def _shared_turns(self) -> SharedTurns | None:
-        """Return the turns with which all workers keep one pace, if they share a store.
+    def _shared_turns(self) -> tuple[SharedTurns | None, str]:
+        """Return the turns with which workers that share a store keep one pace.
 
-        The file in a job directory is for one crawl at a time.
+        Or the name of the store, if it grants none. The file in a job directory is for one crawl at
+        a time.
         """
         settings = self.settings
         if not settings.shared_pace or settings.store is None or not self.store.has_store:
-            return None
+            return None, ""
         turns = self.store.turns
-        if turns is None:
-            self.stats.unshared = shown(settings.store)
-        return turns
+        return turns, "" if turns is not None else shown(settings.store)
 
     def _make_cache(self) -> RobotsCache:
         settings = self.settings
@@ -168,9 +176,7 @@ class Parts:
         if not overrides:
             return None
         read = self.settings.pace_policy.read
-        applied = AppliedOverrides(overrides, self.stats, read, time.time)
-        self.stats.is_overridden = applied.__contains__
-        return applied
+        return AppliedOverrides(overrides, self.stats, read, time.time)
 
     def _is_busy(self) -> bool:
         waits = any(host.arrived for host in self.turns.occupied.values())

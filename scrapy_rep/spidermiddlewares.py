@@ -103,11 +103,11 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         Only now can Scrapy be asked whether a subclass of the downloader middleware disabled itself
         after it was built.
         """
-        middleware = self._middleware
-        if middleware is None:
+        frontier = frontier_of(self.crawler)
+        if self._middleware is None or frontier is None:
             with failing_at_start(self.crawler):
                 raise ValueError(_NOT_BUILT)
-        return self._slowed_down(super().process_start(start), middleware.frontier)
+        return self._slowed_down(super().process_start(start), frontier)
 
     async def _slowed_down(
         self, start: AsyncIterator[Any], frontier: Frontier

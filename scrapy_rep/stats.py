@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.robotstxt.printable import printable, without_credentials
@@ -76,16 +76,20 @@ def response_status(status: int) -> str:
 
 
 class RepStats:
-    """Counts and logs what happens in one crawl; without a collector, only logs it."""
+    """Counts and logs what happens in one crawl; without a collector, only logs it.
 
-    def __init__(self, collector: StatsCollector | None = None):
+    ``overridden`` are the authorities with overrides, which a few lines mention.
+    """
+
+    def __init__(
+        self, collector: StatsCollector | None = None, overridden: Container[Authority] = ()
+    ):
         self._collector = collector
         self.inc: Callable[..., None] = _ignore if collector is None else collector.inc_value
         self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
         self._redirecting: set[Authority] = set()
-        self.unshared = ""
-        self.is_overridden: Callable[[Authority], bool] = lambda authority: False
+        self._overridden = overridden
 
     def forbidden(self, method: str, url: str, verdict: Verdict, by: str) -> None:
         """Count a forbidden request, and log what forbids it, as :class:`RobotsForbidden` says."""
@@ -119,7 +123,7 @@ class RepStats:
         """Log in one line that a fetch failed, and the consequence."""
         status = f" {outcome.status}" if outcome.status else ""
         detail = f": {printable(outcome.detail)}" if outcome.detail else ""
-        but = ", except by override" if self.is_overridden(authority) else ""
+        but = ", except by override" if authority in self._overridden else ""
         logger.warning(
             "robots.txt of %s is unreachable (%s%s%s): %s; next attempt in %.0f s",
             authority,
@@ -203,19 +207,13 @@ class RepStats:
         """Log a line of a robots.txt that should say a pace, and does not."""
         logger.debug('robots.txt of %s: "%s" says no pace', authority, printable(line))
 
-    def paced_host(self) -> None:
-        """Count a host that asks for a pace; warn once if the store does not let workers share it.
-
-        ``unshared`` is the name of that store.
-        """
-        self.inc(CRAWL_DELAY_HOSTS)
-        if self.unshared:
-            logger.warning(
-                "%s grants no turns: each worker keeps the pace of a site by itself, so that "
-                "several make more requests together than the site asks for",
-                printable(self.unshared),
-            )
-            self.unshared = ""
+    def paces_unshared(self, store: str) -> None:
+        """Warn that a store does not let workers share the pace of a site."""
+        logger.warning(
+            "%s grants no turns: each worker keeps the pace of a site by itself, so that several "
+            "make more requests together than the site asks for",
+            printable(store),
+        )
 
     def nothing_allowed(self) -> None:
         """Warn at the end of a crawl if requests were refused, and none was allowed."""

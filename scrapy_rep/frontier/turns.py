@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_rep import stats as names
 from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.hosts import NEVER, PacedHost
 from scrapy_rep.frontier.request_state import to_come_back
@@ -97,6 +98,7 @@ class Turns:
         stats: RepStats,
         *,
         shared: SharedTurns | None = None,
+        unshared: str = "",
     ):
         self._crawler = crawler
         self._longest = settings.max_crawl_delay
@@ -107,6 +109,8 @@ class Turns:
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace."""
+        self._unshared = unshared
+        """The store that does not let workers share a pace, until that is said."""
         self._shared = None
         if shared is not None:
             self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
@@ -165,7 +169,10 @@ class Turns:
         host.ended = self._ended.get(name, NEVER)
         if host.busy:
             self.occupied[name] = host
-        self._stats.paced_host()
+        self._stats.inc(names.CRAWL_DELAY_HOSTS)
+        if self._unshared:
+            self._stats.paces_unshared(self._unshared)
+            self._unshared = ""
         return host
 
     def _forget_some(self) -> None:

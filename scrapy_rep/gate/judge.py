@@ -76,9 +76,7 @@ class Judge:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        # The rules for an agent are compiled when it is judged first.
-        if overrides is not None or cached.agent != asked.agent:
-            cached.agent = asked.agent
+        if cached.asked_by(asked.agent) or overrides is not None:
             self._weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)
         error = None if pace.pace is None else self._refusal_of_pace(asked, pace.pace)

@@ -318,20 +318,25 @@ class RobotsCache:
         is_new = not is_evicted and self._signal.is_heard
         if current.decision is Decision.WAIT or is_new:
             return Miss(entry, is_complete=is_complete)
-        cached = self._cached(authority, entry, current, now)
-        cached.was_evicted = is_evicted
+        cached = self._cached(authority, entry, current, now, was_evicted=is_evicted)
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(entry, is_resident=True))
         return _if_for(request, authority, cached)
 
     def _cached(
-        self, authority: Authority, entry: Entry, current: Standing, now: float
+        self,
+        authority: Authority,
+        entry: Entry,
+        current: Standing,
+        now: float,
+        *,
+        was_evicted: bool = False,
     ) -> CachedRules:
         """Return what ``entry`` means now, with the rules already parsed where they still hold."""
         body = current.body
         robots = None if body is None else self._parsed(authority, body)
-        return CachedRules(entry, current, robots, now)
+        return CachedRules(entry, current, robots, now, was_evicted=was_evicted)
 
     def _parsed(self, authority: Authority, body: bytes) -> RobotsTxt:
         old = self._resident.get(authority)

@@ -60,7 +60,15 @@ class CachedRules:
         "was_evicted",
     )
 
-    def __init__(self, entry: Entry, standing: Standing, robots: RobotsTxt | None, now: float):
+    def __init__(
+        self,
+        entry: Entry,
+        standing: Standing,
+        robots: RobotsTxt | None,
+        now: float,
+        *,
+        was_evicted: bool = False,
+    ):
         self.entry = entry
         self.decision, _, self.answer, self.failure, self.until = standing
         self.robots = robots
@@ -75,7 +83,7 @@ class CachedRules:
         """The refusal that decides, if it does not hold for all requests."""
         if self.failure is not None or self.answer is None or self.answer.holds_for_all:
             self.refusal = None
-        self.was_evicted = False
+        self.was_evicted = was_evicted
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
@@ -126,6 +134,15 @@ class CachedRules:
     def cause(self) -> str:
         """Why the authority is unreachable, if it is."""
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
+
+    def asked_by(self, agent: tuple[str, ...]) -> bool:
+        """Note who asks; return whether that is another agent than before.
+
+        The rules for an agent are compiled when it asks first.
+        """
+        is_new = self.agent != agent
+        self.agent = agent
+        return is_new
 
     def count_verdict(self) -> bool:
         """Count a verdict; return whether the rules are to be measured again after it.

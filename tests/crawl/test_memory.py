@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.frontier.frontier import frontier_of
 from tests.crawl.harness import visit
 from tests.crawl.plugin import RULES
 from tests.replies import Reply
@@ -33,7 +34,9 @@ async def test_no_request_is_remembered_after_its_end(
     shop = site.authority(robots)
     result = await visit([shop.url(f"/{number}") for number in range(8)], REP_RETRY_DELAYS=[])
     assert len(result.endings) == 8
-    states = result.gate.frontier.states
-    del result
+    frontier = frontier_of(result.crawler)
+    assert frontier is not None
+    states = frontier.states
+    del result, frontier
     gc.collect()
     assert len(states) == 0
