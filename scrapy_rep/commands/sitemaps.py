@@ -57,6 +57,9 @@ def sitemaps_of(authority: Authority, known: CachedRules) -> list[str]:
     """
     named: dict[str, None] = {}
     if known.robots is not None and known.answer is not None:
+        if known.answer.cut_at is not None:
+            limit = f"{known.answer.cut_at:,} bytes"
+            note("sitemaps", f"{authority}: only the first {limit} of its robots.txt were read")
         base = known.answer.uri or authority.robots_uri
         for value in known.robots.sitemaps:
             if url := _absolute(base, value):

@@ -100,3 +100,14 @@ def test_sitemaps_come_from_the_store_of_the_project(shop: Authority, project: P
     for _ in range(2):
         assert robots("sitemaps", shop.url("/"), cwd=project).status == 0
     assert len(shop.robots_hits) == 1
+
+
+def test_a_file_that_was_cut_is_named(site: Site) -> None:
+    """What it says after the limit is not known."""
+    line = b"Disallow: /abcdef\n"
+    text = b"Sitemap: /first.xml\n" + line * (600_000 // len(line)) + b"Sitemap: /last.xml\n"
+    shop = site.authority(Reply(200, text))
+    ended = robots("sitemaps", shop.url("/"))
+    assert ended.out.splitlines() == [shop.url("/first.xml")]
+    said = "only the first 512,000 bytes of its robots.txt were read"
+    assert f"scrapy robots sitemaps: {shop.url('')}: {said}\n" in ended.err
