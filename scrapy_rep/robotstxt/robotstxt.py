@@ -45,6 +45,7 @@ _NO_PACE: Final = Pace()
 _UNREAD: Final[Any] = object()
 
 Kept = TypeVar("Kept")
+OfClass = TypeVar("OfClass", bound="RobotsTxt")
 
 Lines = tuple[dict[str, int], dict[str, int]]
 """The first line of each disallow and each allow pattern."""
@@ -95,12 +96,12 @@ class RobotsTxt:
 
     @classmethod
     def parse(
-        cls,
+        cls: type[OfClass],
         body: bytes | bytearray | memoryview | str,
         *,
         profile: str | Profile = "rfc9309",
         max_size: int = DEFAULT_MAX_SIZE,
-    ) -> RobotsTxt:
+    ) -> OfClass:
         """Return a robots.txt that is read when the first question is asked.
 
         RFC 9309 sections 2.2 and 2.5. A ``str`` is encoded in UTF-8. Octets beyond ``max_size`` are
