@@ -37,7 +37,7 @@ from scrapy_rep.preferences.vocabularies import (
     path_and_expression,
 )
 from scrapy_rep.robotstxt import lines as syntax
-from scrapy_rep.robotstxt import pace
+from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 _USUAL: Final = {
@@ -55,10 +55,6 @@ _USUAL: Final = {
 }
 _OF_PAGES: Final = frozenset({"noindex", "nofollow", "nosnippet", "noarchive"})
 """Directives of pages. Google gave up reading some of them in robots.txt on 2019-09-01."""
-_READERS: Final = {
-    syntax.CRAWL_DELAY: (pace.crawl_delay, "a number of seconds: Crawl-delay: 10"),
-    syntax.REQUEST_RATE: (pace.request_rate, "requests/seconds: Request-rate: 1/10"),
-}
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""
 _LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
@@ -254,11 +250,11 @@ def _cannot_match(file: RobotsFile, line: Line) -> Finding:
 def check_values(file: RobotsFile) -> Iterator[Finding]:
     """Yield the values that their keys have no use for."""
     for line in file.parsed:
-        if line.key in _READERS:
-            read, wanted = _READERS[line.key]
-            if read(line.value) is None:
+        if line.key in PACE:
+            if PACE[line.key].read(line.value) is None:
                 message = f'"{quoted(line.value)}" cannot be read, and is ignored'
-                yield file.finding_at("value-unreadable", line, message, f"write {wanted}")
+                fix = f"write {PACE[line.key].wanted}"
+                yield file.finding_at("value-unreadable", line, message, fix)
         elif line.key == syntax.SITEMAP and not _is_absolute(line.value):
             message = f'"{quoted(line.value)}" is not an absolute URL'
             fix = "write the whole URL: https://example.org/sitemap.xml"

@@ -16,6 +16,7 @@ from scrapy_rep.linting.lines import RULES, Finding, Line, RobotsFile, name_of, 
 from scrapy_rep.preferences.robots_txt import SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT
+from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
@@ -25,7 +26,7 @@ _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
-_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE}
+_OF_A_GROUP: Final = RULES | PACE.keys()
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:
