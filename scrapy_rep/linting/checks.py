@@ -27,41 +27,34 @@ from scrapy_rep.linting.lines import (
     finding,
     quoted,
 )
-from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR, ROBOTS_TXT
-from scrapy_rep.preferences.statement import UNKNOWN as UNKNOWN_USE
 from scrapy_rep.preferences.vocabularies import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    LINES,
     MOST_OCTETS,
+    ROBOTS_TXT,
+    VOCABULARIES,
     content_signal,
     content_usage,
     path_and_expression,
 )
+from scrapy_rep.preferences.vocabularies import UNKNOWN as UNKNOWN_USE
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 _USUAL: Final = {
-    syntax.AGENT: "User-agent",
-    syntax.ALLOW: "Allow",
-    syntax.DISALLOW: "Disallow",
-    syntax.SITEMAP: "Sitemap",
-    syntax.CRAWL_DELAY: "Crawl-delay",
-    syntax.REQUEST_RATE: "Request-rate",
-    syntax.CLEAN_PARAM: "Clean-param",
-    syntax.HOST: "Host",
-    USAGE_KEY: "Content-Usage",
-    SIGNAL_KEY: "Content-Signal",
-    LICENSE_KEY: "License",
+    **{key: key.capitalize() for key in (*syntax.SPELLINGS, *RULES)},
+    **{key: vocabulary.line for key, vocabulary in LINES.items()},
 }
+"""The usual spelling of each known key."""
 _OF_PAGES: Final = frozenset({"noindex", "nofollow", "nosnippet", "noarchive"})
 """Directives of pages. Google gave up reading some of them in robots.txt on 2019-09-01."""
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""
-_LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
+_LABELS: Final = tuple(VOCABULARIES[CONTENT_USAGE].counts_for)
 _SIGNALS: Final = {
-    "search": ("yes", "no"),
-    "ai-input": ("yes", "no"),
-    "ai-train": ("yes", "no"),
+    **dict.fromkeys(VOCABULARIES[CONTENT_SIGNAL].counts_for, ("yes", "no")),
     "use": ("immediate", "reference", "full"),
 }
 _HTML: Final = re.compile(
@@ -273,9 +266,10 @@ def _is_absolute(value: str) -> bool:
 def check_preferences(file: RobotsFile) -> Iterator[Finding]:
     """Yield what the preferences say that their vocabularies do not know."""
     for line in file.parsed:
-        if line.key == USAGE_KEY:
+        name = LINES[line.key].name if line.key in LINES else None
+        if name == CONTENT_USAGE:
             yield from _usage(file, line)
-        elif line.key == SIGNAL_KEY:
+        elif name == CONTENT_SIGNAL:
             yield from _signal(file, line)
 
 

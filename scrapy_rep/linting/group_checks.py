@@ -13,7 +13,7 @@ from typing import Final
 
 from scrapy_rep.linting.codes import Severity
 from scrapy_rep.linting.lines import RULES, Finding, Line, RobotsFile, name_of, quoted
-from scrapy_rep.preferences.robots_txt import SIGNAL_KEY, USAGE_KEY
+from scrapy_rep.preferences.vocabularies import LINES
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.pace import PACE
@@ -27,6 +27,7 @@ _MOST_PAIRS: Final = 90_000
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
 _OF_A_GROUP: Final = RULES | PACE.keys()
+_PREFERENCES: Final = {key for key, each in LINES.items() if each.counts_for}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:
@@ -86,7 +87,7 @@ def _before(file: RobotsFile, line: Line) -> Iterator[Finding]:
     if line.key in _OF_A_GROUP:
         message = "the line stands before the first user-agent line, and is ignored"
         yield file.finding_at("rule-before-group", line, message, fix, 1)
-    elif line.key in (USAGE_KEY, SIGNAL_KEY):
+    elif line.key in _PREFERENCES:
         message = (
             "the preference stands before the first user-agent line, and for no certain crawler"
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from scrapy_rep.linting.codes import CODES, Severity
-from scrapy_rep.preferences import robots_txt
+from scrapy_rep.preferences.vocabularies import LINES
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import names_of
 from scrapy_rep.robotstxt.profiles import RFC9309
@@ -71,7 +71,7 @@ _KNOWN: Final = {
     syntax.ALLOW: syntax.ALLOW,
     syntax.DISALLOW: syntax.DISALLOW,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
-    **{key: key for key in robots_txt.KEYS},
+    **{key: key for key in LINES},
 }
 
 
