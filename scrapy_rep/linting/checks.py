@@ -22,7 +22,7 @@ from scrapy_rep.linting.lines import (
     RULES,
     UNKNOWN,
     Finding,
-    Line,
+    ParsedLine,
     RobotsFile,
     finding,
     quoted,
@@ -170,7 +170,7 @@ def check_keys(file: RobotsFile) -> Iterator[Finding]:
             yield from _misspelt(file, line)
 
 
-def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _misspelt(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     usual = _USUAL[line.key]
     if line.name.lower() != usual.lower():
         message = f'"{quoted(line.name)}" is read as {usual} by lenient crawlers only'
@@ -181,7 +181,7 @@ def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
         yield file.finding_at("missing-colon", line, message, fix, line.start)
 
 
-def _unknown(file: RobotsFile, line: Line) -> Finding:
+def _unknown(file: RobotsFile, line: ParsedLine) -> Finding:
     name, low = quoted(line.name), line.name.lower()
     nearest = get_close_matches(low[:40], _USUAL, n=1, cutoff=0.8)
     if nearest:
@@ -218,7 +218,7 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
             yield _dollar(file, line)
 
 
-def _dollar(file: RobotsFile, line: Line) -> Finding:
+def _dollar(file: RobotsFile, line: ParsedLine) -> Finding:
     """Return the finding about a ``$``, a warning if what follows it hardly belongs to a path."""
     at = line.value.index("$")
     message = f'the $ in "{quoted(line.value)}" is read as a character, and not as the end'
@@ -228,7 +228,7 @@ def _dollar(file: RobotsFile, line: Line) -> Finding:
     return one if is_path else replace(one, severity="warning", fix="end the path with the $")
 
 
-def _cannot_match(file: RobotsFile, line: Line) -> Finding:
+def _cannot_match(file: RobotsFile, line: ParsedLine) -> Finding:
     path = line.value
     if path[0] in "?$.":
         fix = f"write {quoted('/*' + path)}"
@@ -273,7 +273,7 @@ def check_preferences(file: RobotsFile) -> Iterator[Finding]:
             yield from _signal(file, line)
 
 
-def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _usage(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     _, value = path_and_expression(line.value)
     column = line.column + len(line.value) - len(value)
     said = content_usage(value, ROBOTS_TXT)
@@ -293,7 +293,7 @@ def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
             yield file.finding_at("content-usage-unknown-value", line, message, fix, column)
 
 
-def _signal(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _signal(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     for one in content_signal(line.value[:MOST_OCTETS], ROBOTS_TXT):
         known = _SIGNALS.get(one.label)
         if known is None:

@@ -32,7 +32,7 @@ from scrapy_rep.stores.sqlite_file import (
     READ_PATIENCE,
     START_PATIENCE,
     WRITE_PATIENCE,
-    DamagedError,
+    DamagedFileError,
     File,
     check_file,
 )
@@ -140,7 +140,7 @@ class SqliteStore(Store):
         start, key = time.perf_counter(), self._key(authority)
         try:
             stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
-        except DamagedError:  # a miss; the next transaction begins with a new file
+        except DamagedFileError:  # a miss; the next transaction begins with a new file
             return None
         finally:
             if time.perf_counter() - start > SLOW_READ:
