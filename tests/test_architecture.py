@@ -369,7 +369,7 @@ def test_names_are_the_standards_words() -> None:
                 assert not [w for w in NOT_THE_STANDARDS_WORDS if w in name], f"{module}: {name}"
 
 
-OTHERS = {"FetchRecord", "RobotsTxt"}
+OTHERS = {"RobotsTxt"}
 """Names that two classes still have."""
 
 
