@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scrapy_rep.extensions import RepRecords
     from scrapy_rep.gate.page_responses import page_directives, usage_preferences
     from scrapy_rep.pages.directives import PageDirectives
+    from scrapy_rep.preferences.preferences import Preferences
     from scrapy_rep.preferences.robots_txt import RobotsTxt
-    from scrapy_rep.preferences.statement import Preferences
     from scrapy_rep.robotparser import RepRobotParser
     from scrapy_rep.robotstxt.verdict import Rule, Verdict
     from scrapy_rep.scheduler import RepScheduler, RepSchedulerMixin
@@ -48,7 +48,7 @@ __all__ = [
 _MODULES = {
     "Addon": "addon",
     "PageDirectives": "pages.directives",
-    "Preferences": "preferences.statement",
+    "Preferences": "preferences.preferences",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepLastStep": "downloadermiddlewares",
     "RepRecords": "extensions",

@@ -11,7 +11,7 @@ from scrapy_rep.robotstxt.verdict import UNDEFINED, why
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.outcome import Cause
-    from scrapy_rep.preferences.statement import Statement
+    from scrapy_rep.preferences.vocabularies import Statement
     from scrapy_rep.robotstxt.verdict import Verdict
 
 

@@ -23,7 +23,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep.access.outcome import TEMPORARY
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
-from scrapy_rep.preferences.statement import CATEGORIES
+from scrapy_rep.preferences.vocabularies import CATEGORIES
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE

@@ -32,7 +32,8 @@ from scrapy_rep.gate.page_responses import (
 )
 from scrapy_rep.pages.directives import NOFOLLOW, NOINDEX, NONE, RESTRICTIONS, PageDirectives
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
-from scrapy_rep.preferences.statement import CATEGORIES, DISALLOWED, Preferences
+from scrapy_rep.preferences.preferences import Preferences
+from scrapy_rep.preferences.vocabularies import CATEGORIES, DISALLOWED
 from scrapy_rep.robotstxt.printable import without_credentials
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.settings import RepSettings, obeys

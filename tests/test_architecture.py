@@ -242,9 +242,10 @@ def reads_the_time(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow")
 
 
-@pytest.mark.parametrize("package", sorted(PURE | {"sites", "waiting"}))
+@pytest.mark.parametrize("package", sorted(PURE | {"sites", "frontier"}))
 def test_the_time_of_day_is_handed_in(package: str) -> None:
     """So that a test can let a day pass. Pure packages measure no time at all."""
+    assert any(outer(module) == package for module in MODULES)
     allowed = set() if package in PURE else {"monotonic"}
     for found in imports():
         if outer(found.importer) == package and top(found.target) == "time":
@@ -366,3 +367,18 @@ def test_names_are_the_standards_words() -> None:
                     continue
                 name = given.replace("_", "").lower().replace(PUBLIC_TERM, "")
                 assert not [w for w in NOT_THE_STANDARDS_WORDS if w in name], f"{module}: {name}"
+
+
+OTHERS = {"RobotsTxt"}
+"""Names that two classes still have."""
+
+
+def test_no_two_classes_have_one_name() -> None:
+    """One word means one thing; what begins with an underscore is the matter of its module."""
+    found: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in tree_of(module).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    twice = {name: modules for name, modules in found.items() if len(modules) > 1}
+    assert set(twice) == OTHERS, twice

@@ -89,7 +89,7 @@ class Fetch(Enum):
     NOW = "now"
 
 
-class State(Enum):
+class EntryState(Enum):
     """What an entry is worth at a given time."""
 
     UNKNOWN = "nothing is known, or it is dated in the future"
@@ -117,22 +117,24 @@ class Action(NamedTuple):
     section: str
 
 
-DECISIONS: dict[State, Action] = {
-    State.UNKNOWN: Action(Decision.WAIT, Fetch.NOW, "1996 3: retrieve before visiting"),
-    State.LIMITED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.5"),
-    State.RULES_FRESH: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.1"),
-    State.RULES_AGEING: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.4"),
-    State.RULES_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
-    State.UNAVAILABLE_FRESH: Action(Decision.ALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.3"),
-    State.UNAVAILABLE_AGEING: Action(Decision.ALLOW_ALL, Fetch.BACKGROUND, "RFC 9309 2.4"),
-    State.UNAVAILABLE_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
-    State.DENIED_FRESH: Action(Decision.DISALLOW_ALL, Fetch.NO, "1996 3.1"),
-    State.DENIED_AGEING: Action(Decision.DISALLOW_ALL, Fetch.BACKGROUND, "1996 3.1"),
-    State.DENIED_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "1996 3.1"),
-    State.FAILING_WITH_COPY: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.4, 2.4"),
-    State.FAILING_WITH_COPY_DUE: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.3.1.4, 2.4"),
-    State.FAILING: Action(Decision.DISALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.4"),
-    State.FAILING_DUE: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.3.1.4"),
+DECISIONS: dict[EntryState, Action] = {
+    EntryState.UNKNOWN: Action(Decision.WAIT, Fetch.NOW, "1996 3: retrieve before visiting"),
+    EntryState.LIMITED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.5"),
+    EntryState.RULES_FRESH: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.1"),
+    EntryState.RULES_AGEING: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.4"),
+    EntryState.RULES_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
+    EntryState.UNAVAILABLE_FRESH: Action(Decision.ALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.3"),
+    EntryState.UNAVAILABLE_AGEING: Action(Decision.ALLOW_ALL, Fetch.BACKGROUND, "RFC 9309 2.4"),
+    EntryState.UNAVAILABLE_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
+    EntryState.DENIED_FRESH: Action(Decision.DISALLOW_ALL, Fetch.NO, "1996 3.1"),
+    EntryState.DENIED_AGEING: Action(Decision.DISALLOW_ALL, Fetch.BACKGROUND, "1996 3.1"),
+    EntryState.DENIED_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "1996 3.1"),
+    EntryState.FAILING_WITH_COPY: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.4, 2.4"),
+    EntryState.FAILING_WITH_COPY_DUE: Action(
+        Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.3.1.4, 2.4"
+    ),
+    EntryState.FAILING: Action(Decision.DISALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.4"),
+    EntryState.FAILING_DUE: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.3.1.4"),
 }
 
 
@@ -167,23 +169,29 @@ def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
     return Standing(decision, fetch, answer, failure, until)
 
 
-def state_of(answer: Answer | None, failure: Failure | None, now: float, policy: Policy) -> State:
+def state_of(
+    answer: Answer | None, failure: Failure | None, now: float, policy: Policy
+) -> EntryState:
     """Return the state of an entry at ``now``, by what is in force of it."""
     if failure is not None:
         due = now >= retry_at(failure, policy)
         if _is_usable_copy(answer, now, policy):
-            return State.FAILING_WITH_COPY_DUE if due else State.FAILING_WITH_COPY
-        return State.FAILING_DUE if due else State.FAILING
+            return EntryState.FAILING_WITH_COPY_DUE if due else EntryState.FAILING_WITH_COPY
+        return EntryState.FAILING_DUE if due else EntryState.FAILING
     if answer is None or answer.fetched_at > now + CLOCK_TOLERANCE:
-        return State.UNKNOWN
+        return EntryState.UNKNOWN
     if is_limited(answer, policy):
-        return State.LIMITED
+        return EntryState.LIMITED
     if answer.body is not None:
-        states = State.RULES_FRESH, State.RULES_AGEING, State.RULES_EXPIRED
+        states = EntryState.RULES_FRESH, EntryState.RULES_AGEING, EntryState.RULES_EXPIRED
     elif policy.denies(answer.status):
-        states = State.DENIED_FRESH, State.DENIED_AGEING, State.DENIED_EXPIRED
+        states = EntryState.DENIED_FRESH, EntryState.DENIED_AGEING, EntryState.DENIED_EXPIRED
     else:
-        states = State.UNAVAILABLE_FRESH, State.UNAVAILABLE_AGEING, State.UNAVAILABLE_EXPIRED
+        states = (
+            EntryState.UNAVAILABLE_FRESH,
+            EntryState.UNAVAILABLE_AGEING,
+            EntryState.UNAVAILABLE_EXPIRED,
+        )
     return states[(now >= refresh_at(answer, policy)) + (now >= expires_at(answer, policy))]
 
 

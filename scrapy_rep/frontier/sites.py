@@ -4,7 +4,7 @@ The frontiers of this field (Mercator, Heritrix, BUbiNG, URLFrontier) keep state
 request, and so does this one: a site that has to wait costs one entry, and its requests stay in
 their queue, in memory or on disk. :mod:`scrapy_rep.frontier.states` has the table of the states and
 events, which this module follows. It knows nothing of Scrapy, of clocks or of sockets: it asks a
-:class:`Gate`, and takes requests out of :class:`SiteQueues`.
+:class:`Admission`, and takes requests out of :class:`SiteQueues`.
 
 **A call** (:meth:`Sites.next`) asks one site after another for its head, until one is blocked by
 nothing, in this order:
@@ -79,7 +79,7 @@ class SiteQueues(Protocol):
         """Return the priority of the next request of a site; None if there is none."""
 
 
-class Gate(Protocol):
+class Admission(Protocol):
     """What the sites ask."""
 
     def blocked_by(self, request: Any, may_share: bool) -> Block | None:
@@ -159,7 +159,7 @@ class Waiting:
         self.requests = 0
 
 
-class Line(Protocol):
+class ReadySites(Protocol):
     """Ready sites, in the order in which they are asked."""
 
     def append(self, site: Site) -> None:
@@ -199,8 +199,10 @@ class Sites:
     is next, and slots are shared.
     """
 
-    def __init__(self, gate: Gate, wake: Callable[[], None], *, by_priority: bool = False):
-        self._gate = gate
+    def __init__(
+        self, admission: Admission, wake: Callable[[], None], *, by_priority: bool = False
+    ):
+        self._admission = admission
         self._wake = wake
         self._by_priority = by_priority
         self._queues: list[SiteQueues] = []
@@ -216,12 +218,12 @@ class Sites:
         self._until: list[tuple[float, int, Site]] = []
         """The sites that are parked until a time."""
         self._for_fetch: deque[Site] = deque()
-        self._ring: Line = ByPriority(self._order_of) if by_priority else deque()
-        self._with_rules: Line = self._ring if by_priority else deque()
-        self._woken: Line = self._ring if by_priority else deque()
+        self._ring: ReadySites = ByPriority(self._order_of) if by_priority else deque()
+        self._with_rules: ReadySites = self._ring if by_priority else deque()
+        self._woken: ReadySites = self._ring if by_priority else deque()
         self._is_ring_next = False
         self._is_asking = False
-        self.slowest: Slowest[Site] = Slowest(gate.seconds_for)
+        self.slowest: Slowest[Site] = Slowest(admission.seconds_for)
         """The sites that were parked for their turn."""
         self.waiting = {state: Waiting() for state in SHOWN}
         self.requests_waiting = 0
@@ -275,7 +277,7 @@ class Sites:
             return
         site = self.by_key[key] = Site(key)
         site.size = more
-        if self._gate.rules_of(key) is None:
+        if self._admission.rules_of(key) is None:
             self._make_ready(site, Event.PUSHED, self._ring)
         else:
             self._park(site, Event.PUSHED, FETCH)
@@ -284,7 +286,7 @@ class Sites:
     def freed(self, block: Block) -> None:
         """Wake the site that has waited longest for something, if that is free."""
         parked = self._parked.get(block)
-        if not parked or block in self._woken_for or not self._gate.is_free(block):
+        if not parked or block in self._woken_for or not self._admission.is_free(block):
             return
         site = next(iter(parked))
         self._unpark(site)
@@ -340,7 +342,7 @@ class Sites:
         self.waited += site.size - site.counted
         site.counted = site.size
 
-    def _make_ready(self, site: Site, event: Event, line: Line | deque[Site]) -> None:
+    def _make_ready(self, site: Site, event: Event, line: ReadySites | deque[Site]) -> None:
         self._move(site, event, READY)
         line.append(site)
         if not self._is_asking:
@@ -353,7 +355,7 @@ class Sites:
             self._parked[block] = OrderedDict() if block.state in _CROWDED else {}
         self._parked[block][site] = None
         if block.state is State.ROOM:
-            if self._gate.is_full(block):
+            if self._admission.is_full(block):
                 self._busy_slots.pop(block, None)
             else:
                 self._busy_slots[block] = None
@@ -423,7 +425,7 @@ class Sites:
         if head is not None:
             may_share = site.may_share or self._by_priority
             may_share = may_share or not (self.is_ready or self._busy_slots)
-            block = self._gate.blocked_by(head.request, may_share)
+            block = self._admission.blocked_by(head.request, may_share)
         site.woken_by, site.may_share = None, False
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
@@ -431,11 +433,11 @@ class Sites:
             self._note_out(site, head)
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
-        elif block not in self._parked and not self._gate.is_free(FETCH):
+        elif block not in self._parked and not self._admission.is_free(FETCH):
             self._park(site, Event.ASKED, FETCH)
         else:
             self._park(site, Event.ASKED, block)
-            self._gate.begin(head.request, block)
+            self._admission.begin(head.request, block)
         if woken_by is not None and woken_by != block:
             self.freed(woken_by)
         return head if block is None else None

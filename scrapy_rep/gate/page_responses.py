@@ -17,7 +17,7 @@ from scrapy_rep.pages.directives import PageDirectives, read
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.source import PageSource
 from scrapy_rep.preferences.page import of_response, speaks
-from scrapy_rep.preferences.statement import Preferences
+from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.robotstxt.product_token import tokens_of
 from scrapy_rep.robotstxt.profiles import RFC9309, Profile, named
 from scrapy_rep.settings import product_tokens

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden
+from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.preferences.robots_txt import refusal_by_name, speaks_of_use, stated_preferences
-from scrapy_rep.preferences.statement import (
+from scrapy_rep.preferences.vocabularies import (
     DISALLOWED,
     PRODUCT_TOKEN,
     ROBOTS_TXT,
-    Preferences,
+    VOCABULARIES,
     Statement,
 )
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.sites.cached_rules import CachedRules
-
-_NAMES = {"content-usage": "Content-Usage", "content-signal": "Content-Signal"}
 
 
 class Noted(NamedTuple):
@@ -138,5 +137,5 @@ def _reason(statement: Statement, purpose: str) -> str:
     if statement.vocabulary == PRODUCT_TOKEN:
         said = f"the group of {statement.value}"
     else:
-        said = _NAMES[statement.vocabulary]
+        said = VOCABULARIES[statement.vocabulary].line
     return f"{said} disallows {purpose}"

@@ -22,50 +22,39 @@ from scrapy_rep.linting.lines import (
     RULES,
     UNKNOWN,
     Finding,
-    Line,
+    ParsedLine,
     RobotsFile,
     finding,
     quoted,
 )
-from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR, ROBOTS_TXT
-from scrapy_rep.preferences.statement import UNKNOWN as UNKNOWN_USE
 from scrapy_rep.preferences.vocabularies import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    LINES,
     MOST_OCTETS,
+    ROBOTS_TXT,
+    VOCABULARIES,
     content_signal,
     content_usage,
     path_and_expression,
 )
+from scrapy_rep.preferences.vocabularies import UNKNOWN as UNKNOWN_USE
 from scrapy_rep.robotstxt import lines as syntax
-from scrapy_rep.robotstxt import pace
+from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 _USUAL: Final = {
-    syntax.AGENT: "User-agent",
-    syntax.ALLOW: "Allow",
-    syntax.DISALLOW: "Disallow",
-    syntax.SITEMAP: "Sitemap",
-    syntax.CRAWL_DELAY: "Crawl-delay",
-    syntax.REQUEST_RATE: "Request-rate",
-    syntax.CLEAN_PARAM: "Clean-param",
-    syntax.HOST: "Host",
-    USAGE_KEY: "Content-Usage",
-    SIGNAL_KEY: "Content-Signal",
-    LICENSE_KEY: "License",
+    **{key: key.capitalize() for key in (*syntax.SPELLINGS, *RULES)},
+    **{key: vocabulary.line for key, vocabulary in LINES.items()},
 }
+"""The usual spelling of each known key."""
 _OF_PAGES: Final = frozenset({"noindex", "nofollow", "nosnippet", "noarchive"})
 """Directives of pages. Google gave up reading some of them in robots.txt on 2019-09-01."""
-_READERS: Final = {
-    syntax.CRAWL_DELAY: (pace.crawl_delay, "a number of seconds: Crawl-delay: 10"),
-    syntax.REQUEST_RATE: (pace.request_rate, "requests/seconds: Request-rate: 1/10"),
-}
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""
-_LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
+_LABELS: Final = tuple(VOCABULARIES[CONTENT_USAGE].counts_for)
 _SIGNALS: Final = {
-    "search": ("yes", "no"),
-    "ai-input": ("yes", "no"),
-    "ai-train": ("yes", "no"),
+    **dict.fromkeys(VOCABULARIES[CONTENT_SIGNAL].counts_for, ("yes", "no")),
     "use": ("immediate", "reference", "full"),
 }
 _HTML: Final = re.compile(
@@ -181,7 +170,7 @@ def check_keys(file: RobotsFile) -> Iterator[Finding]:
             yield from _misspelt(file, line)
 
 
-def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _misspelt(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     usual = _USUAL[line.key]
     if line.name.lower() != usual.lower():
         message = f'"{quoted(line.name)}" is read as {usual} by lenient crawlers only'
@@ -192,7 +181,7 @@ def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
         yield file.finding_at("missing-colon", line, message, fix, line.start)
 
 
-def _unknown(file: RobotsFile, line: Line) -> Finding:
+def _unknown(file: RobotsFile, line: ParsedLine) -> Finding:
     name, low = quoted(line.name), line.name.lower()
     nearest = get_close_matches(low[:40], _USUAL, n=1, cutoff=0.8)
     if nearest:
@@ -229,7 +218,7 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
             yield _dollar(file, line)
 
 
-def _dollar(file: RobotsFile, line: Line) -> Finding:
+def _dollar(file: RobotsFile, line: ParsedLine) -> Finding:
     """Return the finding about a ``$``, a warning if what follows it hardly belongs to a path."""
     at = line.value.index("$")
     message = f'the $ in "{quoted(line.value)}" is read as a character, and not as the end'
@@ -239,7 +228,7 @@ def _dollar(file: RobotsFile, line: Line) -> Finding:
     return one if is_path else replace(one, severity="warning", fix="end the path with the $")
 
 
-def _cannot_match(file: RobotsFile, line: Line) -> Finding:
+def _cannot_match(file: RobotsFile, line: ParsedLine) -> Finding:
     path = line.value
     if path[0] in "?$.":
         fix = f"write {quoted('/*' + path)}"
@@ -254,11 +243,11 @@ def _cannot_match(file: RobotsFile, line: Line) -> Finding:
 def check_values(file: RobotsFile) -> Iterator[Finding]:
     """Yield the values that their keys have no use for."""
     for line in file.parsed:
-        if line.key in _READERS:
-            read, wanted = _READERS[line.key]
-            if read(line.value) is None:
+        if line.key in PACE:
+            if PACE[line.key].read(line.value) is None:
                 message = f'"{quoted(line.value)}" cannot be read, and is ignored'
-                yield file.finding_at("value-unreadable", line, message, f"write {wanted}")
+                fix = f"write {PACE[line.key].wanted}"
+                yield file.finding_at("value-unreadable", line, message, fix)
         elif line.key == syntax.SITEMAP and not _is_absolute(line.value):
             message = f'"{quoted(line.value)}" is not an absolute URL'
             fix = "write the whole URL: https://example.org/sitemap.xml"
@@ -277,13 +266,14 @@ def _is_absolute(value: str) -> bool:
 def check_preferences(file: RobotsFile) -> Iterator[Finding]:
     """Yield what the preferences say that their vocabularies do not know."""
     for line in file.parsed:
-        if line.key == USAGE_KEY:
+        name = LINES[line.key].name if line.key in LINES else None
+        if name == CONTENT_USAGE:
             yield from _usage(file, line)
-        elif line.key == SIGNAL_KEY:
+        elif name == CONTENT_SIGNAL:
             yield from _signal(file, line)
 
 
-def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _usage(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     _, value = path_and_expression(line.value)
     column = line.column + len(line.value) - len(value)
     said = content_usage(value, ROBOTS_TXT)
@@ -303,7 +293,7 @@ def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
             yield file.finding_at("content-usage-unknown-value", line, message, fix, column)
 
 
-def _signal(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _signal(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     for one in content_signal(line.value[:MOST_OCTETS], ROBOTS_TXT):
         known = _SIGNALS.get(one.label)
         if known is None:

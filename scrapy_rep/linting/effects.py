@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from scrapy_rep.robotstxt.lines import DEFAULT, Group, Groups, rules_of
 from scrapy_rep.robotstxt.normal_form import in_upper_case
-from scrapy_rep.robotstxt.pace import PACE_KEYS
+from scrapy_rep.robotstxt.pace import PACE, PACE_KEYS
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -93,11 +93,8 @@ class _Version(RobotsTxt):
         return self._said[key]
 
     def _pace(self, agent: str) -> Pace:
-        delay, rate, _ = self.pace(agent)
-        said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
-        if rate is not None:
-            said["request rate"] = f"{rate.requests}/{rate.seconds:g} s"
-        return said
+        rates = self.pace(agent).rates
+        return {key.replace("-", " "): PACE[key].shown.format(*rates[key]) for key in rates}
 
 
 def difference(

@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Final
 
 from scrapy_rep.linting.codes import Severity
-from scrapy_rep.linting.lines import RULES, Finding, Line, RobotsFile, name_of, quoted
-from scrapy_rep.preferences.robots_txt import SIGNAL_KEY, USAGE_KEY
+from scrapy_rep.linting.lines import RULES, Finding, ParsedLine, RobotsFile, name_of, quoted
+from scrapy_rep.preferences.vocabularies import LINES
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT
+from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
@@ -25,7 +26,8 @@ _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
-_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE}
+_OF_A_GROUP: Final = RULES | PACE.keys()
+_PREFERENCES: Final = {key for key, each in LINES.items() if each.counts_for}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:
@@ -64,7 +66,7 @@ def _agent_fix(value: str, name: str) -> str:
 def check_order(file: RobotsFile) -> Iterator[Finding]:
     """Yield the lines that stand before the first group, or may split a group in two."""
     started = has_rule = False
-    between: Line | None = None
+    between: ParsedLine | None = None
     for line in file.parsed:
         if line.key == syntax.AGENT:
             if started and not has_rule and between is not None:
@@ -79,20 +81,20 @@ def check_order(file: RobotsFile) -> Iterator[Finding]:
             between = line
 
 
-def _before(file: RobotsFile, line: Line) -> Iterator[Finding]:
+def _before(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     """Yield a finding for a line that stands before the first user-agent line and needs one."""
     fix = "write User-agent: * above it"
     if line.key in _OF_A_GROUP:
         message = "the line stands before the first user-agent line, and is ignored"
         yield file.finding_at("rule-before-group", line, message, fix, 1)
-    elif line.key in (USAGE_KEY, SIGNAL_KEY):
+    elif line.key in _PREFERENCES:
         message = (
             "the preference stands before the first user-agent line, and for no certain crawler"
         )
         yield file.finding_at("signal-before-group", line, message, fix, 1)
 
 
-def _two_ways(file: RobotsFile, line: Line, between: Line) -> Finding:
+def _two_ways(file: RobotsFile, line: ParsedLine, between: ParsedLine) -> Finding:
     message = (
         f"line {between.number} is not a rule, so this line and the user-agent lines before it "
         "share the rules that follow; some readers see two groups"
@@ -135,7 +137,7 @@ def check_redundancy(file: RobotsFile) -> Iterator[Finding]:
         yield from found
 
 
-def _empty(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding]:
+def _empty(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[Finding]:
     """Yield empty rules: they match nothing. ``Disallow:`` alone says that all is allowed."""
     for line in rules:
         if not line.value and (line.key == syntax.ALLOW or len(rules) > 1):
@@ -143,7 +145,7 @@ def _empty(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding]:
             yield file.finding_at("rule-without-effect", line, message, _REMOVE, 1)
 
 
-def _without_effect(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding]:
+def _without_effect(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[Finding]:
     """Yield the rules of a group that change nothing, the later ones of two that say the same."""
     left = [line for line in rules if line.value.startswith("/")]
     paths = [path for line in left for path in (_path(line), _path(line) + "~")]
@@ -159,17 +161,19 @@ def _without_effect(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding
             yield _redundant(file, line, robots, without)
 
 
-def _robots(rules: Sequence[Line]) -> RobotsTxt:
+def _robots(rules: Sequence[ParsedLine]) -> RobotsTxt:
     lines = [f"{line.key}: {line.value}" for line in rules]
     return RobotsTxt.parse("\n".join(["user-agent: *", *lines]).encode("latin-1"))
 
 
-def _path(line: Line) -> str:
+def _path(line: ParsedLine) -> str:
     """Return the URL that has the path of a rule."""
     return _ORIGIN + line.value.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
-def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence[Line]) -> Finding:
+def _redundant(
+    file: RobotsFile, line: ParsedLine, robots: RobotsTxt, others: Sequence[ParsedLine]
+) -> Finding:
     """Return the finding about a rule, with the one that decides in its place."""
     verdict = robots.verdict(_path(line), "*")
     decider = None if verdict.line is None else others[verdict.line - 2]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from scrapy_rep.linting.codes import CODES, Severity
-from scrapy_rep.preferences import robots_txt
+from scrapy_rep.preferences.vocabularies import LINES
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import names_of
 from scrapy_rep.robotstxt.profiles import RFC9309
@@ -71,11 +71,11 @@ _KNOWN: Final = {
     syntax.ALLOW: syntax.ALLOW,
     syntax.DISALLOW: syntax.DISALLOW,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
-    **{key: key for key in robots_txt.KEYS},
+    **{key: key for key in LINES},
 }
 
 
-class Line(NamedTuple):
+class ParsedLine(NamedTuple):
     """A line that is not a comment: its number from 1, its key, and what is written there.
 
     ``key`` is in lower case and well spelt, or one of BLANK, JUNK and UNKNOWN; ``name`` is the key
@@ -94,12 +94,12 @@ class Line(NamedTuple):
 class GroupLines(NamedTuple):
     """A group: its user-agent lines, the name that counts in each, and the records after them."""
 
-    agents: list[Line]
+    agents: list[ParsedLine]
     names: list[str]
-    members: list[Line]
+    members: list[ParsedLine]
 
     @property
-    def rules(self) -> list[Line]:
+    def rules(self) -> list[ParsedLine]:
         """The allow and disallow lines."""
         return [line for line in self.members if line.key in RULES]
 
@@ -113,14 +113,16 @@ class RobotsFile:
         self.parsed = [*_read(self.lines)]
         self.groups = _groups_of(self.parsed)
 
-    def finding_at(self, code: str, line: Line, message: str, fix: str, octet: int = 0) -> Finding:
+    def finding_at(
+        self, code: str, line: ParsedLine, message: str, fix: str, octet: int = 0
+    ) -> Finding:
         """Return a finding about a line, at an octet of it or where its value begins."""
         before = self.lines[line.number - 1][: (octet or line.column) - 1]
         column = len(before.encode("latin-1").decode("utf-8", "replace")) + 1
         return finding(code, message, fix, line=line.number, column=column)
 
 
-def _read(lines: list[str]) -> Iterator[Line]:
+def _read(lines: list[str]) -> Iterator[ParsedLine]:
     """Yield the lines that are not comments."""
     for number, written in enumerate(lines, 1):
         said = written.partition("#")[0]
@@ -129,16 +131,16 @@ def _read(lines: list[str]) -> Iterator[Line]:
         if colon:
             known = _KNOWN.get(key.lower(), UNKNOWN)
             column = len(name) + 1 + _start(value)
-            yield Line(number, known, key, value.strip(" \t"), start, column)
+            yield ParsedLine(number, known, key, value.strip(" \t"), start, column)
         elif key:
             words = syntax.words(said)
             if len(words) == 2 and words[0].lower() in _KNOWN:
                 known = _KNOWN[words[0].lower()]
-                yield Line(number, known, words[0], words[1], start, start, colon=False)
+                yield ParsedLine(number, known, words[0], words[1], start, start, colon=False)
             else:
-                yield Line(number, JUNK, key, key, start, start, colon=False)
+                yield ParsedLine(number, JUNK, key, key, start, start, colon=False)
         elif not written.strip(" \t"):
-            yield Line(number, BLANK)
+            yield ParsedLine(number, BLANK)
 
 
 def _start(text: str) -> int:
@@ -152,7 +154,7 @@ def name_of(value: str) -> str:
     return name
 
 
-def _groups_of(read: list[Line]) -> list[GroupLines]:
+def _groups_of(read: list[ParsedLine]) -> list[GroupLines]:
     """Return the groups. Each lasts up to the next user-agent line after a rule."""
     found: list[GroupLines] = []
     has_rule = True

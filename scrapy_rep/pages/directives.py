@@ -77,7 +77,7 @@ _MOST_TEXT: Final = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PageStatement:
     """One term of a page or its header, as written.
 
     ``agent`` is ``*`` if the term is for all agents, or else the name of one, in lower case.
@@ -112,7 +112,7 @@ class PageDirectives:
     """``static`` or ``dynamic`` (META of 1996-98)."""
     url: str | None = None
     """The absolute address that the page gives for itself (META of 1996-98)."""
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[PageStatement, ...] = ()
     """Each statement that applies to the crawler, including unknown ones."""
 
     def is_noindex(self, now: datetime) -> bool:
@@ -126,7 +126,7 @@ NOTHING: Final = PageDirectives()
 
 def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageDirectives:
     """Return what a response asks of the crawler with these product tokens, in lower case."""
-    statements: list[Statement] = []
+    statements: list[PageStatement] = []
     # A look at all names takes a tenth of the time of a lookup, and most responses lack this one.
     if X_ROBOTS_TAG.encode() in [*source.fields]:
         statements += _of_header(source.lines(X_ROBOTS_TAG), tokens, profile)
@@ -143,7 +143,7 @@ def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageD
 
 def _of_header(
     lines: Sequence[str], tokens: Collection[str], profile: Profile
-) -> Iterator[Statement]:
+) -> Iterator[PageStatement]:
     """Yield the terms of ``X-Robots-Tag`` that are for a crawler.
 
     A name counts to the end of its line. ``mybot/2.1`` is ``mybot``, as in robots.txt (RFC 9309
@@ -158,9 +158,9 @@ def _of_header(
             written = term.agent.lower()
             name = written[: len(written) - len(written.lstrip(letters))]
             if written in ("", EVERY_AGENT, _ROBOTS):
-                yield Statement(term.name, term.value, EVERY_AGENT, "X-Robots-Tag")
+                yield PageStatement(term.name, term.value, EVERY_AGENT, "X-Robots-Tag")
             elif name in tokens:
-                yield Statement(term.name, term.value, name, "X-Robots-Tag")
+                yield PageStatement(term.name, term.value, name, "X-Robots-Tag")
 
 
 def _metas(markup: Markup, names: Collection[str], profile: Profile) -> Iterator[Meta]:
@@ -173,32 +173,34 @@ def _metas(markup: Markup, names: Collection[str], profile: Profile) -> Iterator
             return
 
 
-def _of_meta(meta: Meta) -> Iterator[Statement]:
+def _of_meta(meta: Meta) -> Iterator[PageStatement]:
     """Yield what a meta says: a list of terms, or one of the two statements of 1996-98."""
     if meta.name in (_DOCUMENT_STATE, _URL):
-        yield Statement(meta.name, meta.content, EVERY_AGENT, "meta")
+        yield PageStatement(meta.name, meta.content, EVERY_AGENT, "meta")
         return
     agent = EVERY_AGENT if meta.name == _ROBOTS else meta.name
     for term in terms_of(meta.content):
-        yield Statement(term.name, term.value, agent, "meta")
+        yield PageStatement(term.name, term.value, agent, "meta")
 
 
-def _weighed(said: Sequence[Statement], profile: Profile) -> Iterable[Statement]:
+def _weighed(said: Sequence[PageStatement], profile: Profile) -> Iterable[PageStatement]:
     """Return the statements of one meta that count under the profile."""
     written = {one.name.lower() for one in said}
     if profile.noindex_closes_links and written & OF_1996 == {NOINDEX}:
-        return [*said, Statement(NOFOLLOW, None, EVERY_AGENT, "meta")]
+        return [*said, PageStatement(NOFOLLOW, None, EVERY_AGENT, "meta")]
     if profile.all_and_follow_lift:
         if ALL in written:
             return ()
         if FOLLOW in written:  # lifts NOFOLLOW, and that part of NONE
             lifted = [one for one in said if one.name.lower() not in (NOFOLLOW, NONE)]
-            index = [Statement(NOINDEX, None, EVERY_AGENT, "meta")] if NONE in written else []
+            index = [PageStatement(NOINDEX, None, EVERY_AGENT, "meta")] if NONE in written else []
             return [*lifted, *index]
     return said
 
 
-def _together(statements: Sequence[Statement], counting: Iterable[Statement]) -> PageDirectives:
+def _together(
+    statements: Sequence[PageStatement], counting: Iterable[PageStatement]
+) -> PageDirectives:
     """Return all statements together; values that cannot be read are ignored."""
     values: dict[str, list[str]] = {}
     for one in counting:
@@ -231,7 +233,7 @@ def _least(values: Iterable[str]) -> int | None:
     return min([limit for limit in limits if limit >= 0], default=-1 if limits else None)
 
 
-def _said_once(statements: Iterable[Statement], name: str) -> list[str]:
+def _said_once(statements: Iterable[PageStatement], name: str) -> list[str]:
     """Return the texts of the metas of 1996-98 with a name; the first that is valid counts."""
     return [one.value.strip() for one in statements if one.name == name and one.value is not None]
 

@@ -13,9 +13,10 @@ from urllib.parse import urljoin
 from scrapy_rep.pages.directives import read
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.source import PageSource
-from scrapy_rep.preferences import vocabularies
-from scrapy_rep.preferences.statement import (
-    COUNTS_FOR,
+from scrapy_rep.preferences import licenses
+from scrapy_rep.preferences.licenses import License
+from scrapy_rep.preferences.preferences import Preferences
+from scrapy_rep.preferences.vocabularies import (
     DISALLOWED,
     HEADER,
     HTML,
@@ -23,19 +24,17 @@ from scrapy_rep.preferences.statement import (
     META_ELEMENT,
     POLICY,
     RESERVATION,
-    License,
-    Preferences,
+    VOCABULARIES,
     Statement,
+    tdmrep,
 )
 from scrapy_rep.robotstxt.profiles import Profile
 
 _FIELDS: Final = frozenset(
-    (b"Content-Usage", b"Content-Signal", b"Tdm-Reservation", b"Tdm-Policy", b"Link",
-     b"X-Robots-Tag")
-)  # fmt: skip
-"""The header fields that are read, as a response keeps their names."""
-_TERMS: Final = ("tdm-", *COUNTS_FOR[META])
-"""Every meta that is read holds one of these in its name or content."""
+    [field.encode() for each in VOCABULARIES.values() for field in each.fields]
+)
+_METAS: Final = tuple([word for each in VOCABULARIES.values() for word in each.metas])
+_TERMS: Final = VOCABULARIES[META].counts_for
 
 
 def speaks(source: PageSource) -> bool:
@@ -47,11 +46,11 @@ def speaks(source: PageSource) -> bool:
 
 
 def _has_terms(markup: Markup) -> bool:
-    return markup.may_name(*_TERMS)
+    return markup.may_name(*_METAS)
 
 
 def _has_licenses(markup: Markup) -> bool:
-    return markup.holds(vocabularies.MEDIA_TYPE)
+    return markup.holds(licenses.MEDIA_TYPE)
 
 
 def of_response(
@@ -59,31 +58,36 @@ def of_response(
 ) -> Preferences:
     """Return what the response to ``url`` says to the crawler with these product tokens."""
     lines, markup = source.lines, source.markup
-    usage, signal = lines("Content-Usage"), lines("Content-Signal")
-    statements = vocabularies.content_usage(", ".join(usage), HEADER) if usage else []
-    statements += vocabularies.content_signal(",".join(signal), HEADER) if signal else []
-    statements += dict.fromkeys(_of_terms(source, tokens, profile))
-    statements += vocabularies.tdmrep(lines(RESERVATION), lines(POLICY), HEADER)
-    licenses = vocabularies.licenses_of_field(lines("Link"), url)
+    statements = [*_of_fields(source), *dict.fromkeys(_of_terms(source, tokens, profile))]
+    statements += tdmrep(lines(RESERVATION), lines(POLICY), HEADER)
+    found = licenses.licenses_of_field(lines("Link"), url)
     if markup is not None and _has_terms(markup):
         metas = [*markup.metas((RESERVATION, POLICY))]
         reservations = [one.content for one in metas if one.name == RESERVATION]
         policies = [one.content for one in metas if one.name == POLICY]
-        statements += vocabularies.tdmrep(reservations, policies, META_ELEMENT)
+        statements += tdmrep(reservations, policies, META_ELEMENT)
     if markup is not None and _has_licenses(markup):
-        licenses += _of_links(markup, url)
-    return Preferences(tuple(statements), tuple(dict.fromkeys(licenses)))
+        found += _of_links(markup, url)
+    return Preferences(tuple(statements), tuple(dict.fromkeys(found)))
+
+
+def _of_fields(source: PageSource) -> Iterator[Statement]:
+    """Yield what the fields of the vocabularies say that have their own."""
+    for each in VOCABULARIES.values():
+        if each.read is not None:
+            values = [line for field in each.fields for line in source.lines(field)]
+            yield from each.read(", ".join(values), HEADER, None) if values else ()
 
 
 def _of_links(markup: Markup, url: str) -> Iterator[License]:
     """Yield the licences that the ``link`` elements of a page name."""
-    links = markup.links(vocabularies.RELATION)
+    links = markup.links(licenses.RELATION)
     try:
         base = urljoin(url, markup.base) if links else url
     except ValueError:
         base = url
     for one in links:
-        yield from vocabularies.license_link(one.href, one.rel, one.type, base, HTML)
+        yield from licenses.license_link(one.href, one.rel, one.type, base, HTML)
 
 
 def _of_terms(source: PageSource, tokens: Collection[str], profile: Profile) -> Iterator[Statement]:
@@ -94,6 +98,6 @@ def _of_terms(source: PageSource, tokens: Collection[str], profile: Profile) -> 
     """
     for said in read(source, tokens, profile).statements:
         label = said.name.strip().lower()
-        if label in COUNTS_FOR[META]:
+        if label in _TERMS:
             origin = META_ELEMENT if said.source == META_ELEMENT else HEADER
             yield Statement(META, label, "", DISALLOWED, origin)

@@ -14,22 +14,19 @@ only the rules that decide about a URL are parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from scrapy_rep.preferences.statement import (
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    COUNTS_FOR,
-    DISALLOWED,
-    ROBOTS_TXT,
-    License,
-    Preferences,
-    Statement,
-)
+from scrapy_rep.preferences.licenses import License
+from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.preferences.vocabularies import (
-    content_signal,
-    content_usage,
+    DISALLOWED,
+    LINES,
+    ROBOTS_TXT,
+    RSL,
+    VOCABULARIES,
+    Statement,
+    Vocabulary,
     is_url,
     path_and_expression,
 )
@@ -41,10 +38,9 @@ from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.robotstxt.rules import Rules
 from scrapy_rep.robotstxt.verdict import Verdict
 
-USAGE_KEY: Final = "content-usage"
-SIGNAL_KEY: Final = "content-signal"
-LICENSE_KEY: Final = "license"
-KEYS: Final = (USAGE_KEY, SIGNAL_KEY, LICENSE_KEY)
+KEYS: Final = tuple(LINES)
+_RULE_KEYS: Final = tuple([key for key, each in LINES.items() if each.has_path])
+_LICENSE_KEY: Final = VOCABULARIES[RSL].line.lower()
 
 MOST_LINES: Final = 2_000
 """Lines of one kind that are read for one crawler. Sorting this many takes 5 ms."""
@@ -65,7 +61,7 @@ _OCTETS_OF_A_LINE: Final = 16
 _FORM: Final = form_of(RFC9309)
 """The normal form of paths, in every profile: the drafts refer to RFC 9309."""
 
-_LINE: Final = re.compile(r"\n[^\S\n]*(?:content-usage|content-signal|license)[^\S\n]*[:\s]")
+_LINE: Final = re.compile(rf"\n[^\S\n]*(?:{'|'.join(KEYS)})[^\S\n]*[:\s]")
 
 
 class RobotsTxt(robotstxt.RobotsTxt):
@@ -137,51 +133,64 @@ class _UsageLines:
     and counts for none (RFC 9309 section 2.2.2).
     """
 
-    __slots__ = ("_always", "_matcher", "_parsed", "_rules", "_too_many", "licenses")
+    __slots__ = ("_always", "_rules", "licenses")
 
     def __init__(self, robots: robotstxt.RobotsTxt, agent: str | Sequence[str]) -> None:
-        group = robots.group(robots.tokens_of(agent), (USAGE_KEY,))
+        group = robots.group(robots.tokens_of(agent), _RULE_KEYS)
         own = [*lines_of(group, KEYS, robots.profile)]
         before = [*lines_before(group, KEYS, robots.profile)]
-        rules = _of_key(own, USAGE_KEY)
-        octets = sum([len(line.value) for line in rules])
-        self._too_many = len(rules) > MOST_LINES or octets > MOST_OCTETS_OF_RULES
-        self._rules: dict[str, list[Line]] = {}
-        for line in () if self._too_many else rules:
-            self._rules.setdefault(path_and_expression(line.value)[0], []).append(line)
-        paths = [path for path in self._rules if path]
-        patterns = Patterns(paths, _FORM), Patterns((), _FORM)
-        self._matcher = Rules(*patterns, _FORM, robots_txt_is_free=False) if paths else None
-        self._parsed: dict[str, list[Statement]] = {}
-        named = _of_key(own, LICENSE_KEY) or _of_key(before, LICENSE_KEY)
+        self._rules: list[_UsageRules] = []
+        self._always: list[Statement] = []
+        """The statements about every page."""
+        for key, each in LINES.items():
+            if each.has_path:
+                self._rules.append(_UsageRules(each, _of_key(own, key)))
+            else:
+                self._always += _parsed(_of_key([*before, *own], key), each)
+        named = _of_key(own, _LICENSE_KEY) or _of_key(before, _LICENSE_KEY)
         found = [License(one.value, ROBOTS_TXT, one.number) for one in named[:MOST_LINES]]
         self.licenses = tuple([one for one in found if is_url(one.url)])
-        signals = _of_key([*before, *own], SIGNAL_KEY)
-        self._always = _parsed(signals, content_signal, CONTENT_SIGNAL)
-        """The statements about every page."""
 
     def about(self, url: str) -> Preferences:
         """Return what the lines say about the page at a URL."""
-        said = dict.fromkeys([*self._of_rules(url), *self._always])
-        return Preferences(tuple(said), self.licenses)
+        by_path = [said for rules in self._rules for said in rules.about(url)]
+        return Preferences(tuple(dict.fromkeys([*by_path, *self._always])), self.licenses)
 
-    def _of_rules(self, url: str) -> list[Statement]:
+
+class _UsageRules:
+    """The rules of one vocabulary that count for one crawler."""
+
+    __slots__ = ("_lines", "_matcher", "_parsed", "_too_many", "_vocabulary")
+
+    def __init__(self, vocabulary: Vocabulary, rules: Sequence[Line]) -> None:
+        self._vocabulary = vocabulary
+        octets = sum([len(line.value) for line in rules])
+        self._too_many = len(rules) > MOST_LINES or octets > MOST_OCTETS_OF_RULES
+        self._lines: dict[str, list[Line]] = {}
+        for line in () if self._too_many else rules:
+            self._lines.setdefault(path_and_expression(line.value)[0], []).append(line)
+        paths = [path for path in self._lines if path]
+        patterns = Patterns(paths, _FORM), Patterns((), _FORM)
+        self._matcher = Rules(*patterns, _FORM, robots_txt_is_free=False) if paths else None
+        self._parsed: dict[str, list[Statement]] = {}
+
+    def about(self, url: str) -> list[Statement]:
         """Return what the rules say. A URL with dot segments is also read without them."""
         if self._too_many:
-            return _nothing_allowed(CONTENT_USAGE, "too many lines")
+            return _nothing_allowed(self._vocabulary, "too many lines")
         found: dict[str, None] = {}
         for match in self._matcher.matches(url) if self._matcher is not None else [None]:
             if match is not None and match.too_costly:
-                return _nothing_allowed(CONTENT_USAGE, "too costly to read")
+                return _nothing_allowed(self._vocabulary, "too costly to read")
             if match is not None and match.allow is not None:
                 found.update(dict.fromkeys(match.patterns))
-            elif "" in self._rules:  # a rule without a path
+            elif "" in self._lines:  # a rule without a path
                 found[""] = None
         return [statement for path in found for statement in self._said(path)]
 
     def _said(self, path: str) -> list[Statement]:
         if path not in self._parsed:
-            self._parsed[path] = _parsed(self._rules[path], _of_rule, CONTENT_USAGE)
+            self._parsed[path] = _parsed(self._lines[path], self._vocabulary)
         return self._parsed[path]
 
 
@@ -189,24 +198,24 @@ def _of_key(lines: Iterable[Line], key: str) -> list[Line]:
     return [line for line in lines if line.key == key]
 
 
-def _of_rule(value: str, source: str, line: int) -> list[Statement]:
-    return content_usage(path_and_expression(value)[1], source, line)
-
-
-def _parsed(
-    lines: Sequence[Line], parse: Callable[[str, str, int], list[Statement]], vocabulary: str
-) -> list[Statement]:
+def _parsed(lines: Sequence[Line], vocabulary: Vocabulary) -> list[Statement]:
     """Parse each value once, and return its statements with the number of its first line."""
+    if vocabulary.read is None:
+        return []
     values: dict[str, int] = {}
     for line in lines:
         values.setdefault(line.value, line.number)
     if sum([len(value) + _OCTETS_OF_A_LINE for value in values]) > MOST_OCTETS:
         return _nothing_allowed(vocabulary, "too many lines", lines[0].number)
-    return [one for value, number in values.items() for one in parse(value, ROBOTS_TXT, number)]
+    found = []
+    for value, number in values.items():
+        text = path_and_expression(value)[1] if vocabulary.has_path else value
+        found += vocabulary.read(text, ROBOTS_TXT, number)
+    return found
 
 
-def _nothing_allowed(vocabulary: str, why: str, line: int | None = None) -> list[Statement]:
+def _nothing_allowed(vocabulary: Vocabulary, why: str, line: int | None = None) -> list[Statement]:
     return [
-        Statement(vocabulary, label, why, DISALLOWED, ROBOTS_TXT, line)
-        for label in COUNTS_FOR[vocabulary]
+        Statement(vocabulary.name, label, why, DISALLOWED, ROBOTS_TXT, line)
+        for label in vocabulary.counts_for
     ]

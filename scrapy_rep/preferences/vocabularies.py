@@ -1,45 +1,73 @@
-"""How each vocabulary is written: the value of a line, a field or an element becomes statements.
+"""The vocabularies in which sites say what pages may be used for, and how each is written.
 
-Text has one character for each octet (Latin-1). Of each value 8 KiB are read. Real ones are far
-shorter.
+None of them is a finished standard; the guide lists them with number and date. Text has one
+character for each octet (Latin-1). Of each value 8 KiB are read. Real ones are far shorter.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
-from urllib.parse import urljoin
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from scrapy_rep.preferences.statement import (
-    ALLOWED,
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    COUNTS_FOR,
-    DISALLOWED,
-    HEADER,
-    POLICY,
-    RESERVATION,
-    TDMREP,
-    UNKNOWN,
-    License,
-    Statement,
-)
+TRAIN_AI: Final = "train-ai"
+AI_USE: Final = "ai-use"
+SEARCH: Final = "search"
+TDM: Final = "tdm"
+CATEGORIES: Final = (TRAIN_AI, AI_USE, SEARCH, TDM)
+"""The categories of use: training of models, use by AI, search, text and data mining."""
+
+ALLOWED: Final = "allowed"
+DISALLOWED: Final = "disallowed"
+UNKNOWN: Final = "unknown"
+
+CONTENT_USAGE: Final = "content-usage"
+CONTENT_SIGNAL: Final = "content-signal"
+TDMREP: Final = "tdmrep"
+META: Final = "meta"
+RSL: Final = "rsl"
+PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
+
+RESERVATION: Final = "tdm-reservation"
+POLICY: Final = "tdm-policy"
+
+ROBOTS_TXT: Final = "robots.txt"
+HEADER: Final = "header"
+META_ELEMENT: Final = "meta"
+HTML: Final = "html"
 
 MOST_OCTETS: Final = 8_192
 """Octets of a value that are read. The parser of structured fields takes 6 ms for as many, and 45
 ms for 64 KiB."""
 
-MEDIA_TYPE: Final = "application/rsl+xml"
-RELATION: Final = "license"
-
 _USAGE: Final = {"y": ALLOWED, "n": DISALLOWED}
 _SIGNALS: Final = {"yes": ALLOWED, "no": DISALLOWED}
+_TERMS: Final = {"noai": TRAIN_AI, "noimageai": TRAIN_AI, "noml": TRAIN_AI}
 _URL: Final = re.compile(r"https?://[^\s/?#\\<>\"]+[!-~]*", re.IGNORECASE)
-_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"(?:[^"\\]|\\.)*")*)')
-_PARAMETER: Final = re.compile(
-    r';[ \t]*([^\s;="]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*)))?'
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One label and its value as written.
+
+    ``source`` is ``robots.txt``, ``header`` or ``meta``, and ``line`` the line of a robots.txt.
+    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is empty if the text, which
+    ``value`` is then, could not be read.
+    """
+
+    vocabulary: str
+    label: str
+    value: str
+    answer: str
+    source: str
+    line: int | None = None
+
+    @property
+    def category(self) -> str | None:
+        """The category that this counts for; None if it counts for none."""
+        found = VOCABULARIES.get(self.vocabulary)
+        return None if found is None else found.counts_for.get(self.label)
 
 
 def content_usage(text: str, source: str, line: int | None = None) -> list[Statement]:
@@ -95,7 +123,7 @@ def content_signal(text: str, source: str, line: int | None = None) -> list[Stat
         label, _, said = member.partition("=")
         label, said = label.strip(" \t").lower(), said.strip(" \t")
         answer = UNKNOWN
-        if label in COUNTS_FOR[CONTENT_SIGNAL]:
+        if label in VOCABULARIES[CONTENT_SIGNAL].counts_for:
             answer = _SIGNALS.get(said.lower(), UNKNOWN)
         if answer == ALLOWED and source == HEADER:
             answer = UNKNOWN
@@ -128,48 +156,61 @@ def tdmrep(reservations: Sequence[str], policies: Iterable[str], source: str) ->
     return found
 
 
-def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
-    """Return the licences that ``Link`` fields of the response to ``url`` name (RFC 8288).
-
-    A link with an anchor is about another resource. The first 8 KiB of all lines are read.
-    """
-    found = []
-    for target, parameters in _links(",".join(lines)[:MOST_OCTETS]):
-        if "anchor" not in parameters:
-            relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
-            found += license_link(target, relations.split(), kind, url, HEADER)
-    return found
-
-
-def license_link(
-    target: str, relations: Iterable[str], kind: str, url: str, source: str
-) -> list[License]:
-    """Return the licence that a link names, if it does; ``target`` may be relative to ``url``.
-
-    Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
-    way.
-    """
-    if RELATION not in relations or kind.partition(";")[0].strip().lower() != MEDIA_TYPE:
-        return []
-    try:
-        address = urljoin(url, target.strip())
-    except ValueError:  # brackets without an IPv6 address
-        return []
-    return [License(address, source)] if is_url(address) else []
-
-
 def is_url(text: str) -> bool:
     """Return True for an absolute http or https URL that is not too long."""
     return len(text) <= MOST_OCTETS and _URL.fullmatch(text) is not None
 
 
-def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the targets of a field value with their parameters.
+class Vocabulary(NamedTuple):
+    """Where sites write a vocabulary, how it is read, and what its labels count for."""
 
-    RFC 8288 section 3. Of several parameters of the same name, the first counts.
-    """
-    for target, rest in _LINK.findall(value):
-        parameters: dict[str, str] = {}
-        for name, quoted, plain in _PARAMETER.findall(rest):
-            parameters.setdefault(name.lower(), quoted or plain)
-        yield target, parameters
+    name: str
+    """What statements call it."""
+    counts_for: Mapping[str, str]
+    """The category that a label counts for; other labels count for none."""
+    line: str = ""
+    """The key of its lines in a robots.txt."""
+    has_path: bool = False
+    """Whether such a line is a rule: it belongs to a group, and may begin with a path."""
+    fields: tuple[str, ...] = ()
+    """Its header fields, as a response keeps their names."""
+    metas: tuple[str, ...] = ()
+    """Each meta of it holds one of these in its name or content."""
+    read: Callable[[str, str, int | None], list[Statement]] | None = None
+    """Reads the value of a line or a field; what has none is read where it is found."""
+
+
+_ROWS: Final = (
+    Vocabulary(
+        CONTENT_USAGE,
+        {"train-ai": TRAIN_AI, "ai-use": AI_USE, "search": SEARCH},
+        line="Content-Usage",
+        has_path=True,
+        fields=("Content-Usage",),
+        read=content_usage,
+    ),
+    Vocabulary(
+        CONTENT_SIGNAL,
+        {"ai-train": TRAIN_AI, "ai-input": AI_USE, "search": SEARCH},
+        line="Content-Signal",
+        fields=("Content-Signal",),
+        read=content_signal,
+    ),
+    Vocabulary(
+        TDMREP, {RESERVATION: TDM}, fields=("Tdm-Reservation", "Tdm-Policy"), metas=("tdm-",)
+    ),
+    Vocabulary(META, _TERMS, fields=("X-Robots-Tag",), metas=tuple(_TERMS)),
+    Vocabulary(RSL, {}, line="License", fields=("Link",)),
+    Vocabulary(PRODUCT_TOKEN, {category: category for category in CATEGORIES}),
+)
+
+VOCABULARIES: Final = {row.name: row for row in _ROWS}
+"""All vocabularies. Whatever reads, searches, checks or names them goes by these rows.
+
+The categories are a choice of this package. No document says that ``ai-input`` of one vocabulary
+means ``ai-use`` of another. They are combined because a crawl needs one answer for each purpose;
+the statements that led to an answer are kept beside it.
+"""
+
+LINES: Final = {row.line.lower(): row for row in _ROWS if row.line}
+"""The vocabularies that have lines in a robots.txt, by their keys in lower case."""

@@ -44,6 +44,8 @@ SPELLINGS: Final = {
 }
 """Keys and their spellings (RFC 9309 section 2.2.4). Those of rules are in the profile."""
 
+_TWO_WORDS: Final = [name for names in SPELLINGS.values() for name in names if " " in name]
+
 _ONLY: Final = (range(1),)
 _LEGAL_NAME: Final = re.compile(r"\*|[A-Za-z0-9_.()-]+")
 
@@ -91,7 +93,7 @@ def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
     allow = (ALLOW,) if profile.allow_is_a_rule else ()
     either = (*disallow, *allow)
     if profile.extensions_are_rules:
-        key = "(?:crawl delay|[!$-'*+.0-9A-Z^-z|~-]+)"
+        key = f"(?:{'|'.join(_TWO_WORDS)}|[!$-'*+.0-9A-Z^-z|~-]+)"
         member = rf"\n{white}(?!user[- ]?agent{white}:){key}{white}:"
     else:
         member = _line(either, profile)
@@ -136,7 +138,7 @@ def _line(
     known = f"({'|'.join(keys)})" if key_is_a_group else f"(?:{'|'.join(keys)})"
     colon = f"{more}{white}:"
     if profile.colon_may_be_missing:
-        one_word = "(?<!user agent)(?<!crawl delay)" + more_of_a_word
+        one_word = "".join([f"(?<!{name})" for name in _TWO_WORDS]) + more_of_a_word
         second = rf"[ \t](?=[ \t]*[^ \t\n#:]+{white}(?:[\n#]|\Z))"
         colon = f"(?:{colon}|{one_word}{second})"
     if usual:

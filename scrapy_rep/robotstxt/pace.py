@@ -9,6 +9,8 @@ window of a rate (``1/5 0600-0845``; its rate counts all day) and Visit-time.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from scrapy_rep.robotstxt.lines import CRAWL_DELAY, REQUEST_RATE, SPELLINGS, Group, lines_of
@@ -16,10 +18,6 @@ from scrapy_rep.robotstxt.profiles import Profile
 
 LONGEST_DELAY: Final = 31_536_000.0
 """Seconds of a year; a longer delay counts as this."""
-
-PACE_KEYS: Final = (*SPELLINGS[CRAWL_DELAY], REQUEST_RATE)
-"""A line with one of these ends the list of user-agent lines before it: one in three of the sites
-that write Crawl-delay has such a line for one crawler right above the group of another."""
 
 _SECONDS: Final = re.compile(
     r"((?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)[ \t]*(?:s|secs?|seconds?)?",
@@ -46,53 +44,69 @@ class RequestRate(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What a group says about speed: the longest Crawl-delay, and the slowest Request-rate.
+    """What a group says about speed: the slowest rate that each key of :data:`PACE` gives.
 
-    ``void`` is the first line that says neither, such as ``crawl-delay: 5m``.
+    ``void`` is the first line that gives none, such as ``crawl-delay: 5m``.
     """
 
-    crawl_delay: float | None = None
-    request_rate: RequestRate | None = None
+    rates: Mapping[str, RequestRate] = MappingProxyType({})
     void: str | None = None
 
     @property
+    def crawl_delay(self) -> float | None:
+        """The longest Crawl-delay, in seconds."""
+        rate = self.rates.get(CRAWL_DELAY)
+        return None if rate is None else rate.seconds
+
+    @property
+    def request_rate(self) -> RequestRate | None:
+        """The slowest Request-rate."""
+        return self.rates.get(REQUEST_RATE)
+
+    @property
     def interval(self) -> float:
-        """Seconds between two requests, as the politer of the two asks; 0 if neither does."""
-        of_rate = self.request_rate.interval if self.request_rate else 0.0
-        return max(self.crawl_delay or 0.0, of_rate)
+        """Seconds between two requests, as the politest key asks; 0 if none does."""
+        return max([rate.interval for rate in self.rates.values()], default=0.0)
 
 
 def speaks_of_pace(text: str) -> bool:
     """Return False if no line of a text is about pace, which is so for most files."""
     low = text.lower()
-    return "delay" in low or "request-rate" in low
+    return any(spelling in low for spelling in PACE_KEYS)
 
 
 def pace_of(group: Group, profile: Profile) -> Pace:
     """Return the pace that a group asks for, to which :data:`PACE_KEYS` belong."""
-    delays, rates, void = [], [], None
-    for _, key, value in lines_of(group, PACE_KEYS, profile):
-        if key == REQUEST_RATE and (rate := request_rate(value)) is not None:
-            rates.append(rate)
-        elif key != REQUEST_RATE and (delay := crawl_delay(value)) is not None:
-            delays.append(delay)
+    found: dict[str, list[RequestRate]] = {key: [] for key in PACE}
+    void = None
+    for _, spelling, value in lines_of(group, PACE_KEYS, profile):
+        key = _KEY_OF[spelling]
+        rate = PACE[key].read(value)
+        if rate is not None:
+            found[key].append(rate)
         elif void is None:
-            void = f"{key}: {value[:_MOST_SHOWN]}"
-    slowest = max(rates, key=lambda rate: rate.interval, default=None)
-    return Pace(max(delays, default=None), slowest, void)
+            void = f"{spelling}: {value[:_MOST_SHOWN]}"
+    slowest = {key: max(rates, key=_interval) for key, rates in found.items() if rates}
+    return Pace(slowest, void)
 
 
-def crawl_delay(value: str) -> float | None:
-    """Return seconds between two requests, a year at most; None for an invalid value.
+def _interval(rate: RequestRate) -> float:
+    return rate.interval
+
+
+def _crawl_delay(value: str) -> RequestRate | None:
+    """Return one request in some seconds, a year at most; None for an invalid value.
 
     The unit may be named, and a comma is a decimal one: ``10s`` is 10, ``1,5`` is 1.5, ``1,000`` is
     1. A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is invalid.
     """
     found = _SECONDS.fullmatch(value)
-    return min(float(found.group(1).replace(",", ".")), LONGEST_DELAY) if found else None
+    if found is None:
+        return None
+    return RequestRate(1, min(float(found.group(1).replace(",", ".")), LONGEST_DELAY))
 
 
-def request_rate(value: str) -> RequestRate | None:
+def _request_rate(value: str) -> RequestRate | None:
     """Return the rate of ``3/60``, ``1/10m`` or ``1/5 0600-0845``.
 
     The unit is seconds if none is given. A rate slower than one request a year counts as one
@@ -106,3 +120,28 @@ def request_rate(value: str) -> RequestRate | None:
     if not requests or not seconds:
         return None
     return RequestRate(requests, min(seconds, requests * LONGEST_DELAY))
+
+
+class PaceKey(NamedTuple):
+    """How a pace is written with one key."""
+
+    read: Callable[[str], RequestRate | None]
+    """Reads a value; returns None if it is invalid."""
+    wanted: str
+    """What a valid value is, with an example."""
+    shown: str
+    """The format of a rate: of its requests and its seconds."""
+
+
+PACE: Final = {
+    CRAWL_DELAY: PaceKey(_crawl_delay, "a number of seconds: Crawl-delay: 10", "{1:g} s"),
+    REQUEST_RATE: PaceKey(_request_rate, "requests/seconds: Request-rate: 1/10", "{0}/{1:g} s"),
+}
+"""The keys that ask for a pace. Whatever reads, searches, checks or shows a pace goes by them."""
+
+_KEY_OF: Final = {spelling: key for key in PACE for spelling in SPELLINGS[key]}
+
+PACE_KEYS: Final = tuple(_KEY_OF)
+"""Their spellings. A line with one of these ends the list of user-agent lines before it: one in
+three of the sites that write Crawl-delay has such a line for one crawler right above the group of
+another."""

@@ -25,7 +25,7 @@ from scrapy_rep.sites.evicted import Evicted
 from scrapy_rep.sites.outage import GET, LEASE, PUT, TURN, Outage
 from scrapy_rep.stores import Store, StoreError, Turn, open_store
 from scrapy_rep.stores.base import NOT_SHARED
-from scrapy_rep.stores.uri import shown
+from scrapy_rep.stores.uri import scheme_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +59,8 @@ def open_configured(
     uri = settings.store or ("sqlite:" if directory else "memory:")
     if uri == "memory:":
         return None
-    if uri.startswith("sqlite:") and "/" not in uri and not directory:
+    scheme = scheme_of(uri)
+    if scheme is not None and scheme.is_file and "/" not in uri and not directory:
         directory = _data_folder()
     with naming_the_setting(uri):
         return open_store(

@@ -1,43 +1,36 @@
 """Where entries are kept: ``REP_STORE`` names one of the stores here, or a custom class.
 
-A new kind of store is a subclass of :class:`Store`. Its scheme goes into :func:`open_store`, into
-:func:`check_store` and into ``SCHEMES`` of :mod:`scrapy_rep.stores.uri`, which decides how much of
-a URI may be printed.
+A new kind of store is a subclass of :class:`Store`. Its scheme is a row of ``SCHEMES`` in
+:mod:`scrapy_rep.stores.uri`.
 """
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from scrapy_rep.stores.base import Store, Turn
 from scrapy_rep.stores.blocking import BlockingStore
-from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.sqlite_file import check_file
+from scrapy_rep.stores.sqlite_uri import FILES
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoreError
-from scrapy_rep.stores.uri import REDIS_SCHEMES, SCHEMES, is_ambiguous, shown
+from scrapy_rep.stores.uri import (
+    SCHEMES,
+    Scheme,
+    UriOptions,
+    UriStore,
+    is_ambiguous,
+    scheme_of,
+    shown,
+)
 
 __all__ = ["BlockingStore", "Store", "StoreError", "Turn", "check_store", "open_store"]
 
-FILE = "robots.db"
-"""The file's name where a URI gives none."""
-
 DISK_LIMIT = 1024 * 1024 * 1024
 
-NAMES = (
-    "use memory:, sqlite:, redis://, rediss://, redis+sentinel://, redis+cluster://, unix:// or"
-    " the path of a class"
-)
-
-
-FILES = "use sqlite:NAME or sqlite:///PATH"
+NAMES = f"use {', '.join(each.begins for each in SCHEMES.values())} or the path of a class"
 
 
 def open_store(
@@ -66,23 +59,17 @@ def open_store(
     raises ``StoreError`` when it is used.
     """
     check_store(uri)
-    scheme, colon, rest = uri.partition(":")
-    if not colon:
+    scheme = scheme_of(uri)
+    if scheme is None:
         store = build(_class(uri))
         if not isinstance(store, Store):
             made = type(store).__name__
             raise ValueError(f"{shown(uri)!r} names no store: it makes a {made}")
         return store
-    if scheme == "memory":
-        raise ValueError("memory: is kept by the crawl itself, and cannot be opened")
-    if scheme == "sqlite":
-        path = _path(uri, rest, Path(directory))
-        if not create and not path.exists():
-            raise ValueError(f"{str(path)!a} does not exist")
-        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix, mends=create)
-    from scrapy_rep.stores.redis import RedisStore
-
-    return RedisStore(uri, keep=keep, prefix=prefix)
+    if not scheme.store:
+        raise ValueError(f"{uri} is kept by the crawl itself, and cannot be opened")
+    options = UriOptions(Path(directory), disk_limit, keep, prefix, create)
+    return _store_of(scheme).open_uri(uri, options)
 
 
 def check_store(uri: str) -> None:
@@ -90,55 +77,40 @@ def check_store(uri: str) -> None:
 
     Opens no connection. Reads the header of a file whose path is absolute.
     """
-    scheme, colon, rest = uri.partition(":")
+    name, colon, _ = uri.partition(":")
     if not colon:
         _class(uri)
-    elif scheme == "sqlite":
-        path = _path(uri, rest, Path())
-        if path.is_absolute():
-            with suppress(OSError):  # that shows when the store is used
-                check_file(path)
-    elif scheme in REDIS_SCHEMES and rest.startswith("//"):
-        _check_redis(uri)
-    elif scheme != "memory" or rest:
-        raise _no_store(uri, scheme)
-
-
-def _no_store(uri: str, scheme: str) -> ValueError:
-    """Return an error that says what there is, and what ``scheme`` was probably meant for."""
-    found = get_close_matches(scheme[:100].lower(), SCHEMES, n=1)
-    slashes = "//" if found and found[0] in REDIS_SCHEMES else ""
-    hint = f"; did you mean {found[0]}:{slashes}?" if found else ""
-    return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")
-
-
-def _path(uri: str, rest: str, directory: Path) -> Path:
-    if not any(mark in rest for mark in ("?", "#", "%00", "\0")):
-        if rest.startswith("///") and not rest.endswith("/"):
-            return Path(_without_slash(unquote(rest[2:])))
-        if "/" not in rest:
-            return directory / (unquote(rest) or FILE)
-    raise ValueError(f"{shown(uri)!r} names no file: {FILES}, with %3F for ? and %23 for #")
-
-
-def _without_slash(path: str, system: str = sys.platform) -> str:
-    """Return the absolute path of a URI; on Windows it begins with a drive, not with a slash."""
-    return path[1:] if system == "win32" and re.match("/[A-Za-z]:/", path) else path
-
-
-def _check_redis(uri: str) -> None:
-    if is_ambiguous(uri):
+        return
+    scheme = scheme_of(uri)
+    if scheme is None or not uri.startswith(scheme.begins):
+        raise _no_store(uri, name)
+    if scheme.begins.endswith("//") and is_ambiguous(uri):
         raise ValueError(
             f"{shown(uri)!r} names no store, as it can be read in more than one way: in a user "
             "name, a password and elsewhere, @ / ? # and % must be percent-encoded"
         )
+    if scheme.store:
+        _store_of(scheme).check_uri(uri)
+    elif uri != scheme.begins:
+        raise _no_store(uri, name)
+
+
+def _store_of(scheme: Scheme) -> type[UriStore]:
+    """Return the class of a scheme. Raises ``ValueError`` if it needs what is not installed."""
+    module, _, name = scheme.store.rpartition(".")
     try:
-        from scrapy_rep.stores.redis_uri import RedisUri
+        found: type[UriStore] = getattr(import_module(module), name)
     except ImportError as error:
-        raise ValueError(
-            f"a store on Redis needs redis-py, pip install 'scrapy_rep[redis]': {error}"
-        ) from None
-    RedisUri(uri)
+        needed = f"pip install 'scrapy_rep[{scheme.extra}]'"
+        raise ValueError(f"a store at {scheme.begins} needs {needed}: {error}") from None
+    return found
+
+
+def _no_store(uri: str, name: str) -> ValueError:
+    """Return an error that says what there is, and what ``name`` was probably meant for."""
+    found = get_close_matches(name[:100].lower(), SCHEMES, n=1)
+    hint = f"; did you mean {SCHEMES[found[0]].begins}?" if found else ""
+    return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")
 
 
 def _class(path: str) -> type[Any]:

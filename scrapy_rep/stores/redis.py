@@ -45,6 +45,7 @@ from scrapy_rep.stores.stored import (
     authority_in_key,
     useful_until,
 )
+from scrapy_rep.stores.uri import UriOptions
 
 STEP_PATIENCE = 2.0
 """Seconds for each step of a connection: to connect, to send, to receive."""
@@ -149,6 +150,16 @@ class RedisStore(Store):
         self._clock = clock
         connect = partial(open_client, self._uri, STEP_PATIENCE)
         self._lanes = Lanes(connect, self._uri.describe)
+
+    @classmethod
+    def check_uri(cls, uri: str) -> None:
+        """Raise ``ValueError`` if ``uri`` is not that of a Redis server."""
+        RedisUri(uri)
+
+    @classmethod
+    def open_uri(cls, uri: str, options: UriOptions) -> RedisStore:
+        """Return the store that ``uri`` names. Raises ``ValueError`` as :meth:`check_uri` does."""
+        return cls(uri, keep=options.keep, prefix=options.prefix)
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""

@@ -32,12 +32,14 @@ from scrapy_rep.stores.sqlite_file import (
     READ_PATIENCE,
     START_PATIENCE,
     WRITE_PATIENCE,
-    DamagedError,
+    DamagedFileError,
     File,
     check_file,
 )
+from scrapy_rep.stores.sqlite_uri import path_of
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
+from scrapy_rep.stores.uri import UriOptions
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +97,31 @@ class SqliteStore(Store):
         self._writer = Writer(self._file, self._make_room)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 
+    @classmethod
+    def check_uri(cls, uri: str) -> None:
+        """Raise ``ValueError`` if ``uri`` names no file, or a file that is not ours.
+
+        Reads the header of a file whose path is absolute.
+        """
+        path = path_of(uri, Path())
+        if path.is_absolute():
+            with suppress(OSError):  # that shows when the store is used
+                check_file(path)
+
+    @classmethod
+    def open_uri(cls, uri: str, options: UriOptions) -> SqliteStore:
+        """Return the store that ``uri`` names. Raises ``ValueError`` as :meth:`check_uri` does."""
+        path = path_of(uri, options.directory)
+        if not options.create and not path.exists():
+            raise ValueError(f"{str(path)!a} does not exist")
+        return cls(
+            path,
+            limit=options.disk_limit,
+            keep=options.keep,
+            prefix=options.prefix,
+            mends=options.create,
+        )
+
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
         """Return what is in the file, or a Future of that. What was put may still be queued.
 
@@ -113,7 +140,7 @@ class SqliteStore(Store):
         start, key = time.perf_counter(), self._key(authority)
         try:
             stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
-        except DamagedError:  # a miss; the next transaction begins with a new file
+        except DamagedFileError:  # a miss; the next transaction begins with a new file
             return None
         finally:
             if time.perf_counter() - start > SLOW_READ:

@@ -61,7 +61,7 @@ class ForeignError(StoreError, ValueError):
     """The file is not a store, or of another version. It was not touched."""
 
 
-class DamagedError(Exception):
+class DamagedFileError(Exception):
     """The file that is ``found`` by its device and number is not a sound SQLite file."""
 
     def __init__(self, text: str, found: tuple[int, int] | None) -> None:
@@ -111,7 +111,7 @@ class File:
         self._identity: tuple[int, int] | None = None
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
-        self._damage: DamagedError | None = None
+        self._damage: DamagedFileError | None = None
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`.
@@ -177,7 +177,7 @@ class File:
                 self._identity = None
 
     def read(self, query: Callable[[sqlite3.Connection], T], patience: float = READ_PATIENCE) -> T:
-        """Return what ``query`` finds. Raises ``StoreError`` or ``DamagedError``.
+        """Return what ``query`` finds. Raises ``StoreError`` or ``DamagedFileError``.
 
         Waits for ``patience`` seconds while the file is being opened anew.
         """
@@ -207,7 +207,7 @@ class File:
         """Hold the write lock: all that is done within is written, or nothing.
 
         The file is opened first if it is not open, if it was found to be damaged, or if another one
-        has its name by now. Raises ``StoreError`` or ``DamagedError``.
+        has its name by now. Raises ``StoreError`` or ``DamagedFileError``.
         """
         if self._damage is not None:
             self.close()
@@ -266,7 +266,7 @@ class File:
         kinds = (sqlite3.DatabaseError, sqlite3.IntegrityError, UnicodeDecodeError)
         is_damage = type(error) in kinds or str(error).startswith(("no such ", "malformed "))
         if is_damage and self._mends:
-            self._damage = DamagedError(str(error), self._identity)
+            self._damage = DamagedFileError(str(error), self._identity)
             return self._damage
         return StoreError(f"{str(self.path)!a}: {error}")
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from scrapy_rep.stores.sqlite_file import TROUBLES, DamagedError, File
+from scrapy_rep.stores.sqlite_file import TROUBLES, DamagedFileError, File
 from scrapy_rep.stores.stored import StoreError
 
 logger = logging.getLogger(__name__)
@@ -176,13 +176,13 @@ class Writer:
 
         An operation that fails by itself has its error as a result.
         """
-        damage: DamagedError | None = None
+        damage: DamagedFileError | None = None
         for _ in range(3):
             try:
                 with self._file.transaction() as db:
                     results = [_result(operation, db) for operation in batch]
                     self._make_room(db)
-            except DamagedError as error:  # noqa: PERF203 (rare; the file is replaced)
+            except DamagedFileError as error:  # noqa: PERF203 (rare; the file is replaced)
                 damage = error
             except StoreError as error:
                 return error, []

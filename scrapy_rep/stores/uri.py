@@ -9,19 +9,68 @@ scheme is certain, ``...`` if nothing is.
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-REDIS_SCHEMES = (
-    "redis",
-    "rediss",
-    "unix",
-    "redis+sentinel",
-    "rediss+sentinel",
-    "redis+cluster",
-    "rediss+cluster",
+if TYPE_CHECKING:
+    from scrapy_rep.stores.base import Store
+
+
+class UriOptions(NamedTuple):
+    """What :func:`scrapy_rep.stores.open_store` is told beside the URI."""
+
+    directory: Path
+    disk_limit: int
+    keep: float
+    prefix: str
+    create: bool
+
+
+class UriStore(Protocol):
+    """A class whose stores are named by a URI."""
+
+    @classmethod
+    def check_uri(cls, uri: str) -> None:
+        """Raise ``ValueError`` if ``uri`` names no store of this class; connect to nothing."""
+
+    @classmethod
+    def open_uri(cls, uri: str, options: UriOptions) -> Store:
+        """Return the store that ``uri`` names. Raises ``ValueError`` as :meth:`check_uri` does."""
+
+
+class Scheme(NamedTuple):
+    """How the URI of a kind of store begins, and what opens it."""
+
+    begins: str
+    """With the slashes that hosts follow, if there are any."""
+    store: str = ""
+    """The path of its class, a :class:`UriStore`; none for memory, which the crawl itself keeps."""
+    extra: str = ""
+    """The extra of this package that the class needs."""
+    is_file: bool = False
+    """The rest is the path of a file, so it holds no password."""
+
+    @property
+    def name(self) -> str:
+        """What precedes the colon."""
+        return self.begins.partition(":")[0]
+
+
+_SQLITE = "scrapy_rep.stores.sqlite.SqliteStore"
+_REDIS = "scrapy_rep.stores.redis.RedisStore"
+_SCHEMES = (
+    Scheme("memory:"),
+    Scheme("sqlite:", _SQLITE, is_file=True),
+    Scheme("redis://", _REDIS, "redis"),
+    Scheme("rediss://", _REDIS, "redis"),
+    Scheme("unix://", _REDIS, "redis"),
+    Scheme("redis+sentinel://", _REDIS, "redis"),
+    Scheme("rediss+sentinel://", _REDIS, "redis"),
+    Scheme("redis+cluster://", _REDIS, "redis"),
+    Scheme("rediss+cluster://", _REDIS, "redis"),
 )
-"""Schemes of a Redis server, of its Sentinels, and of a cluster; ``rediss`` is over TLS."""
 
-SCHEMES = ("memory", "sqlite", *REDIS_SCHEMES)
+SCHEMES = {scheme.name: scheme for scheme in _SCHEMES}
 """Schemes that stores know. What precedes another colon may be a user name."""
 
 _HIDDEN = "..."
@@ -41,6 +90,12 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + _HIDDEN
 
 
+def scheme_of(uri: str) -> Scheme | None:
+    """Return the scheme of a URI; None if stores do not know it, or if it is no URI."""
+    name, colon, _ = uri.partition(":")
+    return SCHEMES.get(name) if colon else None
+
+
 def is_ambiguous(uri: str) -> bool:
     """Return True if it is unclear where the user information of ``uri`` ends."""
     return "@" in uri and _certain(uri.strip()).endswith(_HIDDEN)
@@ -50,9 +105,11 @@ def _certain(uri: str) -> str:
     scheme, colon, rest = uri.partition(":")
     if not colon:
         return uri if _CLASS_PATH.fullmatch(uri) or not uri else _HIDDEN
-    if scheme == "sqlite" and (rest.startswith("///") or not ("@" in rest or "//" in rest)):
-        return f"{scheme}:{_without_query(rest)}"  # all of it is a path
-    is_known = scheme in SCHEMES
+    known = SCHEMES.get(scheme)
+    is_path = rest.startswith("///") or not ("@" in rest or "//" in rest)
+    if known is not None and known.is_file and is_path:
+        return f"{scheme}:{_without_query(rest)}"
+    is_known = known is not None
     if rest.startswith("//") and (is_known or ("@" not in rest and _SCHEME.fullmatch(scheme))):
         return f"{scheme}://{_hosts_and_path(rest[2:])}"
     return f"{scheme}:{_HIDDEN if rest else ''}" if is_known else _HIDDEN

@@ -11,9 +11,9 @@ from scrapy_rep.access.policy import (
     DECISIONS,
     TRANSITIONS,
     Decision,
+    EntryState,
     Fetch,
     Policy,
-    State,
     confirmable,
     expires_at,
     in_force,
@@ -53,11 +53,11 @@ def due(entry: Entry | None) -> float:
 
 def test_the_tables_are_total() -> None:
     """Every state has a decision, every outcome a transition: no failure falls through."""
-    assert set(DECISIONS) == set(State)
+    assert set(DECISIONS) == set(EntryState)
     assert set(TRANSITIONS) == {Success, NotModified, Unavailable, Unreachable}
 
 
-def worth(entry: Entry | None, now: float, policy: Policy) -> State:
+def worth(entry: Entry | None, now: float, policy: Policy) -> EntryState:
     """What an entry is worth then."""
     return state_of(*in_force(entry, now, policy), now, policy)
 
@@ -204,14 +204,14 @@ def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> N
 def test_an_entry_from_the_future_decides_nothing(outcome: Outcome) -> None:
     """RFC 9309 section 2.4: after a clock step no one knows how old it is."""
     entry = learn(None, outcome, NOW, POLICY)
-    assert worth(entry, NOW - 61, POLICY) is State.UNKNOWN
-    assert worth(entry, NOW - 60, POLICY) is not State.UNKNOWN
+    assert worth(entry, NOW - 61, POLICY) is EntryState.UNKNOWN
+    assert worth(entry, NOW - 60, POLICY) is not EntryState.UNKNOWN
 
 
 def test_a_copy_from_the_future_is_followed_once_a_fetch_has_failed() -> None:
     """RFC 9309 section 2.3.1.4: a crawler whose clock is slow does not lose the last good copy."""
     after = learn(learn(None, RULES, NOW, POLICY), DOWN, NOW - DAY, POLICY)
-    assert worth(after, NOW - DAY, POLICY) is State.FAILING_WITH_COPY
+    assert worth(after, NOW - DAY, POLICY) is EntryState.FAILING_WITH_COPY
     assert failure_of(after).count == 1
     assert standing(after, NOW + 28 * DAY, POLICY).decision is Decision.FOLLOW
     assert standing(after, NOW + 29 * DAY, POLICY).decision is Decision.WAIT
@@ -228,7 +228,7 @@ def test_a_copy_is_dated_anew_only_beyond_the_tolerance_for_clocks() -> None:
 def test_a_failure_from_the_future_hides_no_answer() -> None:
     """RFC 9309 section 2.3.1.4: a crawler whose clock is fast shuts no other crawler out."""
     rules, missing = (learn(None, outcome, NOW, POLICY) for outcome in (RULES, Unavailable(404)))
-    for entry, state in ((rules, State.RULES_FRESH), (missing, State.UNAVAILABLE_FRESH)):
+    for entry, state in ((rules, EntryState.RULES_FRESH), (missing, EntryState.UNAVAILABLE_FRESH)):
         failing = learn(entry, DOWN, NOW + 120, POLICY)
         assert worth(failing, NOW, POLICY) is state
         assert failure_of(learn(failing, DOWN, NOW + 1, POLICY)).count == 1
@@ -238,9 +238,9 @@ def test_rules_that_were_cut_are_fetched_again_by_a_crawler_that_reads_more() ->
     """RFC 9309 section 2.5: rules may stand behind the cut; a 304 would keep them there."""
     entry = learn(None, replace(RULES, cut_at=512_000), NOW, POLICY)
     larger = replace(POLICY, max_size=512_001)
-    assert worth(entry, NOW, POLICY) is State.RULES_FRESH
+    assert worth(entry, NOW, POLICY) is EntryState.RULES_FRESH
     assert confirmable(entry, POLICY) is entry.answer
-    assert worth(entry, NOW, larger) is State.LIMITED
+    assert worth(entry, NOW, larger) is EntryState.LIMITED
     assert confirmable(entry, larger) is None
     failing = learn(entry, DOWN, NOW, larger)
     assert standing(failing, NOW, larger).decision is Decision.FOLLOW
@@ -250,8 +250,8 @@ def test_too_many_redirects_for_one_crawler_are_followed_by_one_that_follows_mor
     """RFC 9309 section 2.3.1.2: unavailable means, after the hops that this crawler follows."""
     hops = tuple(f"https://e.org/{n}" for n in range(5))
     entry = learn(None, Unavailable(302, redirects=hops), NOW, POLICY)
-    assert worth(entry, NOW, POLICY) is State.UNAVAILABLE_FRESH
-    assert worth(entry, NOW, replace(POLICY, max_redirects=6)) is State.LIMITED
+    assert worth(entry, NOW, POLICY) is EntryState.UNAVAILABLE_FRESH
+    assert worth(entry, NOW, replace(POLICY, max_redirects=6)) is EntryState.LIMITED
 
 
 def test_the_limits_of_the_reader_apply_to_what_another_crawler_stored() -> None:
@@ -303,7 +303,7 @@ def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> 
     for entry in (refused, shared):
         assert standing(entry, NOW + 30, strict)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
         assert standing(entry, NOW + 30, POLICY)[:2] == (Decision.ALLOW_ALL, Fetch.NO)
-    assert worth(refused, NOW + DAY + 10, strict) is State.DENIED_EXPIRED
+    assert worth(refused, NOW + DAY + 10, strict) is EntryState.DENIED_EXPIRED
     assert standing(shared, NOW + DAY + 10, strict).decision is Decision.FOLLOW
     down = learn(refused, DOWN, NOW + 40, POLICY)
     assert standing(down, NOW + 40, POLICY).decision is Decision.DISALLOW_ALL

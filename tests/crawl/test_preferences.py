@@ -15,13 +15,14 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsTxt, usage_preferences
-from scrapy_rep.preferences.statement import CATEGORIES
+from scrapy_rep.preferences.vocabularies import CATEGORIES, LINES
 from tests.crawl.harness import visit
 from tests.crawl.plugin import BUILT_IN, SKIPPING, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
+from tests.preferences.test_vocabularies import LINES as SAMPLES
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -129,6 +130,15 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
     assert result.stats["robotstxt/preferences/skipped"] == 3
     assert result.stats["robotstxt/forbidden"] == 3
     assert managed.page_hits == []
+
+
+@pytest.mark.parametrize("line", [each.line for each in LINES.values() if each.counts_for])
+async def test_each_vocabulary_of_a_robots_txt_refuses_by_its_name(site: Site, line: str) -> None:
+    """A refusal says which line of the site disallows the use."""
+    shop = site.authority(f"User-agent: *\n{line}: {SAMPLES[line]}\nAllow: /\n")
+    result = await visit([shop.url("/x")], by=obey, **SKIPPING)
+    refusal = f"Forbidden by usage preference: {line} disallows train-ai (http://"
+    assert result.problem(shop.url("/x")).text.startswith(refusal)
 
 
 @pytest.mark.parametrize("spider", [UseSpider, AsyncUseSpider])

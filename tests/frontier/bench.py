@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_rep.frontier.sites import MOST_ASKED, Line, Site, Sites
+from scrapy_rep.frontier.sites import MOST_ASKED, ReadySites, Site, Sites
 from scrapy_rep.frontier.states import FETCH, SHOWN, SITE, Block, Event, State
 
 PARKED = frozenset(State) - {State.GONE, State.READY}
@@ -379,7 +379,7 @@ class Bench:
     def _check_places(self) -> None:
         """Each site is in one place, that of its state."""
         sites = self.sites
-        lines: list[Line] = [sites._for_fetch, sites._ring]
+        lines: list[ReadySites] = [sites._for_fetch, sites._ring]
         lines += [] if self.by_priority else [sites._with_rules, sites._woken]
         in_line = Counter(site for line in lines for site in _sites_in(line))
         parked = Counter(site for each in sites._parked.values() for site in each)

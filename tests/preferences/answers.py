@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scrapy_rep.preferences.statement import ALLOWED, CATEGORIES, DISALLOWED, UNKNOWN, Preferences
+from scrapy_rep.preferences.preferences import Preferences
+from scrapy_rep.preferences.vocabularies import ALLOWED, CATEGORIES, DISALLOWED, UNKNOWN
 
 _SHORT = {ALLOWED: "y", DISALLOWED: "n", UNKNOWN: "?"}
 

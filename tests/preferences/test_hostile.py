@@ -14,12 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep import RobotsTxt
+from scrapy_rep.preferences.licenses import licenses_of_field
+from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.preferences.robots_txt import MOST_LINES
-from scrapy_rep.preferences.statement import CATEGORIES, HEADER, Preferences, Statement
 from scrapy_rep.preferences.vocabularies import (
+    CATEGORIES,
+    HEADER,
+    Statement,
     content_signal,
     content_usage,
-    licenses_of_field,
     tdmrep,
 )
 from tests.hostile.test_budgets import assert_quick

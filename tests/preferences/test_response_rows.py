@@ -14,7 +14,8 @@ from scrapy.http import Headers
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.source import PageSource
 from scrapy_rep.preferences.page import of_response
-from scrapy_rep.preferences.statement import RESERVATION, Preferences
+from scrapy_rep.preferences.preferences import Preferences
+from scrapy_rep.preferences.vocabularies import RESERVATION
 from scrapy_rep.robotstxt.profiles import RFC9309
 from tests.preferences.answers import answers
 from tests.rows import rows

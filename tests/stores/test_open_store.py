@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.stores import _without_slash, check_store, open_store
+from scrapy_rep.stores import check_store, open_store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_uri import without_slash
 from tests.processes import fresh_python
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import authority, entry
@@ -48,7 +49,7 @@ def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
 )
 def test_a_path_in_windows_may_begin_with_a_drive(path: str, system: str, expected: str) -> None:
     """``sqlite:///C:/data/robots.db``: what follows ``sqlite://`` has one slash too many."""
-    assert _without_slash(path, system) == expected
+    assert without_slash(path, system) == expected
 
 
 def test_memory_is_no_store_to_be_opened() -> None:

@@ -1,81 +1,22 @@
-"""One statement of a site about use, and several of them together.
-
-None of the vocabularies is a finished standard; the guide lists them with number and date.
-
-:data:`COUNTS_FOR` is a choice of this package. No document says that ``ai-input`` of one vocabulary
-means ``ai-use`` of another. They are combined because a crawl needs one answer for each purpose;
-the statements that led to an answer are kept beside it.
-"""
+"""What a site says about the use of one page: all of its statements together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-TRAIN_AI: Final = "train-ai"
-AI_USE: Final = "ai-use"
-SEARCH: Final = "search"
-TDM: Final = "tdm"
-CATEGORIES: Final = (TRAIN_AI, AI_USE, SEARCH, TDM)
-"""The categories of use: training of models, use by AI, search, text and data mining."""
-
-ALLOWED: Final = "allowed"
-DISALLOWED: Final = "disallowed"
-UNKNOWN: Final = "unknown"
-
-CONTENT_USAGE: Final = "content-usage"
-CONTENT_SIGNAL: Final = "content-signal"
-TDMREP: Final = "tdmrep"
-META: Final = "meta"
-PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
-
-RESERVATION: Final = "tdm-reservation"
-POLICY: Final = "tdm-policy"
-
-COUNTS_FOR: Final[dict[str, dict[str, str]]] = {
-    CONTENT_USAGE: {"train-ai": TRAIN_AI, "ai-use": AI_USE, "search": SEARCH},
-    CONTENT_SIGNAL: {"ai-train": TRAIN_AI, "ai-input": AI_USE, "search": SEARCH},
-    TDMREP: {RESERVATION: TDM},
-    META: {"noai": TRAIN_AI, "noimageai": TRAIN_AI, "noml": TRAIN_AI},
-    PRODUCT_TOKEN: {category: category for category in CATEGORIES},
-}
-"""The category that a label of a vocabulary counts for; other labels count for none."""
-
-ROBOTS_TXT: Final = "robots.txt"
-HEADER: Final = "header"
-META_ELEMENT: Final = "meta"
-HTML: Final = "html"
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One label and its value as written.
-
-    ``source`` is ``robots.txt``, ``header`` or ``meta``, and ``line`` the line of a robots.txt.
-    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is empty if the text, which
-    ``value`` is then, could not be read.
-    """
-
-    vocabulary: str
-    label: str
-    value: str
-    answer: str
-    source: str
-    line: int | None = None
-
-    @property
-    def category(self) -> str | None:
-        """The category that this counts for; None if it counts for none."""
-        return COUNTS_FOR.get(self.vocabulary, {}).get(self.label)
-
-
-class License(NamedTuple):
-    """The address of licence terms in RSL. It is never fetched."""
-
-    url: str
-    source: str
-    """``robots.txt``, ``header`` or ``html``."""
-    line: int | None = None
+from scrapy_rep.preferences.licenses import License
+from scrapy_rep.preferences.vocabularies import (
+    ALLOWED,
+    CATEGORIES,
+    DISALLOWED,
+    META_ELEMENT,
+    POLICY,
+    RESERVATION,
+    TDMREP,
+    UNKNOWN,
+    Statement,
+)
 
 
 class Tdm(NamedTuple):
