@@ -102,7 +102,6 @@ class HostQueue(Base):  # type: ignore[misc]
         self._held: dict[Request, _Held] = {}
         self._next = NextStep()
         """What is not said yet."""
-        self._forgotten: list[bytes] = []
         self._fetching: dict[str, bool] = {}
         """The sites whose rules are fetched, and whether Redis was told."""
         self._pushes: deque[tuple[int, str, bytes]] = deque()
@@ -272,15 +271,17 @@ class HostQueue(Base):  # type: ignore[misc]
             self._look()
             self._unanswered = self._arguments(most)
         reply = self._step_script(self._keys, self._unanswered)
-        self._unanswered = None
         now, state, wait, moved, has_old, *taken = octets(reply)
         self._heard(now / MICRO)
+        if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
+            has = self._entries() + self._next.back + self._next.unreadable
+            self._unanswered[6:8] = [1, len(has), *has]
+            self._step(most)
+            return
+        self._unanswered = None
         if state == b"dead":
             self._begin_anew()
             return
-        if state == b"new" and self._steps > 1:  # Redis has forgotten this worker
-            self._forgotten += [held.entry for held in self._held.values() if held.entry]
-            self._forgotten += [entry for entry, _ in self._buffer]
         if moved:
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
         self._buffer.extend(zip(taken[::2], taken[1::2], strict=True))
@@ -300,10 +301,12 @@ class HostQueue(Base):  # type: ignore[misc]
         may_judge = monotonic() > self._contact_since + LEASE
         first = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
-        argv += [int(LEASE * MICRO), int(may_judge), first]
-        argv += [len(self._forgotten), *self._forgotten]
-        self._forgotten.clear()
-        return argv + self._next.arguments()
+        return [*argv, int(LEASE * MICRO), int(may_judge), first, 0, 0, *self._next.arguments()]
+
+    def _entries(self) -> list[bytes]:
+        """Return what this worker has, as Redis has it."""
+        held = [held.entry for held in self._held.values() if held.entry]
+        return held + [entry for entry, _ in self._buffer]
 
     def _send_pushes(self) -> None:
         while self._pushes:
@@ -336,9 +339,7 @@ class HostQueue(Base):  # type: ignore[misc]
         """
         prefix = f"{self._worker}\0".encode()
         mine = self.server.zrangebylex(self._keys[3], b"[" + prefix, b"(" + prefix[:-1] + b"\1")
-        known = {held.entry for held in self._held.values()}
-        known.update(entry for entry, _ in self._buffer)
-        known.update(self._next.done, self._next.back, self._next.unreadable)
+        known = {*self._entries(), *self._next.done, *self._next.back, *self._next.unreadable}
         self._next.back += [entry for entry in octets(mine) if entry not in known]
 
     def _heard(self, server_time: float) -> None:
@@ -364,7 +365,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._worker = token_hex(8)
         for held in self._held.values():
             held.entry = b""
-        for each in (self._buffer, self._forgotten, self._next):
+        for each in (self._buffer, self._next):
             each.clear()
         if self._frontier is not None:
             self._frontier.drop_read_ahead()
