@@ -343,6 +343,26 @@ def test_a_clock_that_was_set_back_holds_up_nothing(client: Any) -> None:
     assert until / 1e6 - client.time()[0] < redis_queue.LEASE + 1.0
 
 
+def test_nobody_is_dead_because_the_clock_was_set_forward(client: Any) -> None:
+    """By that clock all leases are over: the one who is the first to see it is silent about it."""
+    queue, other = queue_of(client), queue_of(client)
+    push(queue, *pages("a", 1))
+    queue._step(1)
+    other._step(0)
+    other._contact_since -= redis_queue.LEASE + 1.0  # it has been in contact for long
+    shift(client, 3_600.0)
+    other._offset -= 3_600.0
+    for _ in range(3):
+        other._step(0)
+    name = queue._worker
+    queue._step(0)
+    assert (queue._worker, client.zcard(f"{KEY}:hosts")) == (name, 0)
+    client.zadd(f"{KEY}:workers", {name: 1})
+    other._contact_since -= redis_queue.LEASE + 1.0
+    other._step(0)
+    assert client.zcard(f"{KEY}:hosts") == 1
+
+
 class Losing(redis.Connection):
     """A connection that loses an answer now and then, so that the client asks again."""
 

@@ -298,10 +298,12 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
-        may_judge = monotonic() > self._contact_since + LEASE
+        now = monotonic()
+        server_time = now + self._offset if now > self._contact_since + LEASE else 0.0
         first = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
-        return [*argv, int(LEASE * MICRO), int(may_judge), first, 0, 0, *self._next.arguments()]
+        argv += [int(LEASE * MICRO), int(server_time * MICRO), first, 0, 0]
+        return argv + self._next.arguments()
 
     def _entries(self) -> list[bytes]:
         """Return what this worker has, as Redis has it."""

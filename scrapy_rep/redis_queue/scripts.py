@@ -68,11 +68,12 @@ return 1
 """
 )
 
-# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, whether it may
-# declare another one dead, how long a request may take beyond the interval of its site, whether it
-# says what it has; then five lists, each preceded by its length: what the worker has; what is done;
-# given back; unreadable; and advice: name, wait, interval. Advice without an interval never lets a
-# site with a pace be asked earlier: it does not know what others have made.
+# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, the time that it
+# should be, if the worker may declare another one dead, how long a request may take beyond the
+# interval of its site, whether the worker says what it has; then five lists, each preceded by its
+# length: what the worker has; what is done; given back; unreadable; and advice: name, wait,
+# interval. Advice without an interval never lets a site with a pace be asked earlier: it does not
+# know what others have made.
 #
 # Nothing is done for a worker that Redis does not know, or has forgotten, before it says what it
 # has. If the answer to that is lost, it says so again.
@@ -80,7 +81,8 @@ STEP = (
     _BEGIN
     + """
 local worker, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local lease, may_judge, first, at = tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6]), 8
+local lease, first, at = tonumber(ARGV[4]), tonumber(ARGV[6]), 8
+local may_judge = now - ARGV[5] < 2000000  -- otherwise the clock was set forward
 local function each(size, use)
   local last = at + tonumber(ARGV[at]) * size
   for i = at + 1, last, size do use(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
