@@ -343,6 +343,26 @@ def test_a_clock_that_was_set_back_holds_up_nothing(client: Any) -> None:
     assert until / 1e6 - client.time()[0] < redis_queue.LEASE + 1.0
 
 
+def test_nobody_is_dead_because_the_clock_was_set_forward(client: Any) -> None:
+    """By that clock all leases are over: the one who is the first to see it is silent about it."""
+    queue, other = queue_of(client), queue_of(client)
+    push(queue, *pages("a", 1))
+    queue._step(1)
+    other._step(0)
+    other._contact_since -= redis_queue.LEASE + 1.0  # it has been in contact for long
+    shift(client, 3_600.0)
+    other._offset -= 3_600.0
+    for _ in range(3):
+        other._step(0)
+    name = queue._worker
+    queue._step(0)
+    assert (queue._worker, client.zcard(f"{KEY}:hosts")) == (name, 0)
+    client.zadd(f"{KEY}:workers", {name: 1})
+    other._contact_since -= redis_queue.LEASE + 1.0
+    other._step(0)
+    assert client.zcard(f"{KEY}:hosts") == 1
+
+
 class Losing(redis.Connection):
     """A connection that loses an answer now and then, so that the client asks again."""
 
@@ -365,26 +385,74 @@ class Losing(redis.Connection):
         return answer
 
 
-def test_what_is_repeated_is_done_once(client: Any, module_server: RedisServer) -> None:
-    """The answers of every second push and step are lost: nothing is lost, nothing comes twice."""
+@pytest.fixture
+def losing(client: Any, module_server: RedisServer) -> Iterator[Any]:
+    """Such a client of that server, which is empty."""
     how: dict[str, Any] = {"connection_class": Losing, "retry": Retry(NoBackoff(), 3)}
     pool = redis.ConnectionPool(**how, port=module_server.port)
     with redis.Redis(connection_pool=pool) as losing:
-        queue = queue_of(losing)
-        other = queue_of(client)
-        wanted = [url for host in "abc" for url in pages(host, 20)]
-        found = []
-        for url in wanted:
-            push(queue, url)
-            if url.endswith("5"):
-                other._pause_until = queue._pause_until = 0.0
-                found += popped(other)
-        queue._pause_until = 0.0
-        found += popped(queue)
-        assert len(queue) == 0
+        yield losing
     pool.close()
-    assert Losing.lost > 20
+
+
+def test_what_is_repeated_is_done_once(client: Any, losing: Any) -> None:
+    """The answers of every second push and step are lost: nothing is lost, nothing comes twice."""
+    queue = queue_of(losing)
+    other = queue_of(client)
+    wanted = [url for host in "abc" for url in pages(host, 20)]
+    found = []
+    lost = Losing.lost
+    for url in wanted:
+        push(queue, url)
+        if url.endswith("5"):
+            other._pause_until = queue._pause_until = 0.0
+            found += popped(other)
+    queue._pause_until = 0.0
+    found += popped(queue)
+    assert len(queue) == 0
+    assert Losing.lost - lost > 20
     assert Counter(found) == Counter(wanted)
+
+
+@pytest.mark.parametrize("lost", ["the first answer", "the second answer", "none"])
+def test_a_worker_that_redis_has_forgotten_is_known_again(
+    client: Any, losing: Any, lost: str
+) -> None:
+    """With all that it has, whichever answer is lost: others get it if that worker dies."""
+    queue, other = queue_of(losing if lost != "none" else client), queue_of(client)
+    push(queue, *pages("a", 3), *pages("b", 3))
+    queue._step(6)
+    client.flushall()
+    queue._next.back.append(queue._buffer.popleft()[0])
+    Losing.scripts = int(lost == "the first answer")
+    queue._step(0)
+    queue._next.back.append(queue._buffer.popleft()[0])
+    queue._step(0)
+    assert (client.zcard(f"{KEY}:hosts"), client.zcard(f"{KEY}:out")) == (2, 4)
+    client.zadd(f"{KEY}:workers", {queue._worker: 1})  # its lease is over
+    other._step(0)
+    other._contact_since -= redis_queue.LEASE + 1.0  # the other one has been in contact for long
+    found = popped(other)
+    other._pause_until = 0.0
+    assert Counter(found + popped(other)) == Counter([*pages("a", 3), *pages("b", 3)])
+
+
+def test_what_is_given_back_while_redis_is_away_is_not_forgotten(client: Any, losing: Any) -> None:
+    """A step runs, its answer is lost, and Redis is emptied before the step is repeated."""
+    queue = queue_of(client)
+    push(queue, *pages("a", 1), *pages("b", 1))
+    queue._step(2)
+    losing.connection_pool.connection_kwargs["retry"] = Retry(NoBackoff(), 0)
+    Losing.scripts = 1
+    queue._step_script.registered_client = losing
+    with pytest.raises(redis.ConnectionError, match="lost"):
+        queue._step(0)
+    queue._step_script.registered_client = client
+    client.flushall()
+    queue._next.back.append(queue._buffer.popleft()[0])
+    queue._step(0)
+    queue._step(0)
+    assert (client.zcard(f"{KEY}:hosts"), client.zcard(f"{KEY}:out")) == (1, 1)
 
 
 def test_text_for_octets_does_no_harm(module_server: RedisServer, client: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from scrapy.core.engine import ExecutionEngine
 
 from tests.crawl.clock import Ahead, take_over
@@ -43,6 +44,14 @@ def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite://{tmp_path}/robots.db"
     server: RedisServer = request.getfixturevalue("server")
     return server.uri
+
+
+@pytest.fixture
+def queue(module_server: RedisServer) -> RedisServer:
+    """That server, empty: it has the queue and the store."""
+    with redis.Redis(port=module_server.port) as client:
+        client.flushall()
+    return module_server
 
 
 @pytest.fixture

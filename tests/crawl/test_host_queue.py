@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,11 +20,9 @@ from tests.crawl.pacing import gaps, pages
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_stall import UntilSpider
 from tests.crawl.test_workers import Workers, at_work, until
-from tests.crawl.worker import BySentinel, WorkerSpider
 from tests.replies import Hang, html
 from tests.site import Authority, Site
-from tests.stores.deployments import ClusterDeployment, SentinelDeployment
-from tests.stores.servers import RedisServer, running, running_server
+from tests.stores.servers import RedisServer
 
 KEY = "%(spider)s:requests"
 """The default key of scrapy-redis."""
@@ -41,14 +37,6 @@ REDIS = {
 }
 DEPRECATED = "ignore::scrapy.exceptions.ScrapyDeprecationWarning"
 """scrapy-redis uses methods of Scrapy that are deprecated."""
-
-
-@pytest.fixture
-def queue(module_server: RedisServer) -> RedisServer:
-    """That server, empty: it has the queue and the store."""
-    with redis.Redis(port=module_server.port) as client:
-        client.flushall()
-    return module_server
 
 
 @contextmanager
@@ -148,129 +136,6 @@ def test_sites_that_wait_stop_no_worker(site: Site, queue: RedisServer, tmp_path
         until(come(plain, 8))
     assert max(len(shop.page_hits) for shop in paced) <= 1
     assert [len(shop.robots_hits) for shop in [*paced, silent, *plain]] == [1] * 10
-
-
-@pytest.mark.slow
-def test_a_killed_worker_loses_nothing(site: Site, queue: RedisServer, tmp_path: Path) -> None:
-    """SIGKILL at mid-crawl: others get what it had, and twice at most what it had taken."""
-    plain = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
-    paced = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
-    urls = [url for shop in plain for url in pages(shop, 40)] + pages(paced, 5)
-    with working(queue, tmp_path, 2, urls, QUEUE_LEASE=3.0) as workers:
-        workers.when(30)
-        workers.processes[1].kill()
-        workers.finish(killed=1)
-    ends = Counter(url for url, _ in workers.all_ends())
-    assert set(ends) == set(urls)
-    asked = Counter(shop.url(hit.target) for shop in [*plain, paced] for hit in shop.page_hits)
-    assert sum(asked.values()) <= len(urls) + 5 * 4 + 8  # those that it had, done or not
-    assert min(gaps(paced)) >= 0.5
-
-
-@pytest.mark.slow
-def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: Path) -> None:
-    """SIGTERM at mid-crawl: nothing is lost, nothing comes twice, nothing has to lapse first."""
-    plain = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
-    urls = [url for shop in plain for url in pages(shop, 40)]
-    with working(queue, tmp_path, 2, urls, QUEUE_LEASE=600.0) as workers:
-        workers.when(30)
-        workers.processes[1].send_signal(signal.SIGTERM)
-        workers.finish()
-    assert Counter(workers.all_ends()) == Counter((url, "downloaded") for url in urls)
-    assert sum(len(shop.page_hits) for shop in plain) == len(urls)
-
-
-# --- Redis fails
-
-
-@pytest.mark.slow
-def test_an_outage_of_redis_loses_nothing(site: Site, tmp_path: Path) -> None:
-    """It is gone for longer than a lease, and comes back with what it had: each page once.
-
-    After an outage nobody is dead.
-    """
-    shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
-    paced = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
-    urls = [url for shop in shops for url in pages(shop, 50)] + pages(paced, 15)
-    kept = ["--appendonly", "yes", "--appendfsync", "always"]
-    with (
-        running_server(*kept) as server,
-        working(server, tmp_path, 2, urls, QUEUE_LEASE=3.0) as workers,
-    ):
-        workers.when(30)
-        server.stop()
-        time.sleep(4.0)
-        server.start()
-        said = workers.finish()
-    assert Counter(url for url, _ in workers.all_ends()) == Counter(urls)
-    assert min(gaps(paced)) >= 0.5
-    for each in said:
-        assert each.count("The queue in Redis fails") == 1
-        assert "sign of life" not in each
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["full", "read-only"])
-def test_a_redis_that_refuses_to_write_loses_nothing(
-    site: Site, queue: RedisServer, tmp_path: Path, how: str
-) -> None:
-    """The crawl goes on when it writes again."""
-    shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
-    urls = [url for shop in shops for url in pages(shop, 30)]
-    with (
-        working(queue, tmp_path, 2, urls) as workers,
-        redis.Redis(port=queue.port, protocol=2) as client,
-    ):
-        workers.when(20)
-        if how == "full":
-            client.config_set("maxmemory", 1)
-        else:
-            client.execute_command("REPLICAOF", "127.0.0.1", "1")
-        time.sleep(2.0)
-        client.config_set("maxmemory", 0)
-        client.execute_command("REPLICAOF", "NO", "ONE")
-        workers.finish()
-    assert Counter(url for url, _ in workers.all_ends()) == Counter(urls)
-
-
-@pytest.mark.slow
-def test_what_a_worker_has_survives_a_redis_that_forgets(
-    site: Site, queue: RedisServer, tmp_path: Path
-) -> None:
-    """FLUSHALL at mid-crawl: the requests that it took are made, and no other one."""
-    shop = site.authority("User-agent: *\nDisallow: /private\n", html(delay=0.3))
-    with (
-        working(queue, tmp_path, 1, pages(shop, 6), CONCURRENT_REQUESTS=1) as workers,
-        redis.Redis(port=queue.port) as client,
-    ):
-        until(lambda: len(shop.page_hits) == 2)
-        client.flushall()
-        workers.finish()
-    assert Counter(url for url, _ in workers.all_ends()) == Counter(pages(shop, 6))
-
-
-@pytest.mark.slow
-def test_a_worker_that_was_stopped_drops_what_others_have_got(
-    site: Site, queue: RedisServer, tmp_path: Path
-) -> None:
-    """SIGSTOP for longer than a lease: twice at most what it had under way or had just done."""
-    shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.2))
-    paced = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
-    urls = [url for shop in shops for url in pages(shop, 40)] + pages(paced, 16)
-    with working(queue, tmp_path, 2, urls, QUEUE_LEASE=3.0) as workers:
-        workers.when(30)
-        workers.processes[1].send_signal(signal.SIGSTOP)
-        time.sleep(5.0)
-        assert len(workers.all_ends()) < len(urls)
-        workers.processes[1].send_signal(signal.SIGCONT)
-        said = workers.finish()
-    ends = Counter(url for url, _ in workers.all_ends())
-    assert set(ends) == set(urls)
-    assert sum(ends.values()) <= len(urls) + 5 * 4 + 8
-    assert "gave no sign of life" in said[1]
-    assert "gave no sign of life" not in said[0]
-    early = [gap for gap in gaps(paced) if gap < 0.5]
-    assert len(early) <= 1  # what it had let go just before
 
 
 # --- as scrapy-redis has it
@@ -388,62 +253,3 @@ async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: Redis
     assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
     with redis.Redis(port=queue.port) as client:
         assert set(client.hvals("requests:requests:pace")) <= {b"0"}
-
-
-def crawl_on(
-    site: Site, directory: Path, uri: str, client: Any, during: Callable[[], None], **settings: Any
-) -> Counter[str]:
-    """Two workers crawl 45 pages; return how often each was made, after what happens meanwhile."""
-    shops = site.authorities(3, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
-    workers = Workers(uri, directory, 2, **FEW, **settings)
-    try:
-        workers.ready()
-        queue = HostQueue(client, WorkerSpider(), settings.get("SCHEDULER_QUEUE_KEY", KEY))
-        for shop in shops:
-            for url in pages(shop, 15):
-                queue.push(queue.spider.request(url))
-        queue.spider.file.close()
-        workers.when(20)
-        during()
-        workers.finish()
-    finally:
-        workers.stop()
-    assert {hit.target for shop in shops for hit in shop.page_hits} == {f"/{n}" for n in range(15)}
-    return Counter(url for url, _ in workers.all_ends())
-
-
-@pytest.mark.slow
-def test_a_crawl_on_a_cluster(site: Site, tmp_path: Path) -> None:
-    """With a hash tag in the key: all keys of the queue are on one node."""
-    with running(ClusterDeployment(tmp_path)) as cluster:
-        port = cluster.servers[0].port
-        settings = {
-            "REP_STORE": cluster.uri,
-            "REDIS_PARAMS": {"redis_cls": "redis.cluster.RedisCluster"},
-            "SCHEDULER_QUEUE_KEY": "{%(spider)s}:requests",
-        }
-        with redis.RedisCluster("127.0.0.1", port) as client:
-            uri = f"redis://127.0.0.1:{port}"
-            ends = crawl_on(site, tmp_path, uri, client, lambda: None, **settings)
-    assert (len(ends), sum(ends.values())) == (45, 45)
-
-
-@pytest.mark.slow
-def test_a_crawl_goes_on_when_a_replica_takes_over(site: Site, tmp_path: Path) -> None:
-    """The master dies at mid-crawl; Sentinels choose another one."""
-    with running(SentinelDeployment(tmp_path, given_up_after=500)) as sentinels:
-        settings = {
-            "REP_STORE": sentinels.uri,
-            "REDIS_PARAMS": {"redis_cls": "tests.crawl.worker.BySentinel"},
-        }
-        places = ",".join(str(each.port) for each in sentinels.sentinels)
-
-        def take_over() -> None:
-            master = sentinels.master()
-            master.stop()
-            until(lambda: sentinels.master() is not master)
-
-        with BySentinel.from_url(places) as client:
-            ends = crawl_on(site, tmp_path, places, client, take_over, **settings)
-    assert len(ends) == 45
-    assert sum(ends.values()) <= 45 + 2 * 8  # what was done in the last moment

@@ -61,6 +61,8 @@ class RedisServer:
     ) -> None:
         program = installed("redis-server")
         self._process: subprocess.Popen[bytes] | None = None
+        self.environment: dict[str, str] = {}
+        """Variables that it has beside those of the tests."""
         self.port = port or free_port()
         self.socket = directory / "redis.sock"
         if config is not None:
@@ -77,7 +79,8 @@ class RedisServer:
 
     def start(self) -> RedisServer:
         """It runs, and accepts connections."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        environment = {**os.environ, **self.environment}
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, env=environment)
         end = time.monotonic() + 10
         while True:
             assert self._process.poll() is None, "redis-server ended at once"
@@ -122,6 +125,32 @@ def running_server(*options: str) -> Iterator[RedisServer]:
         running(RedisServer(Path(directory), *options)) as server,
     ):
         yield server
+
+
+@contextmanager
+def server_with_own_clock() -> Iterator[tuple[RedisServer, Callable[[float], None]]]:
+    """A redis-server, and what sets its clock: to so many seconds beside that of the machine."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+    if library is None:
+        lacks("libfaketime is not installed (Debian: apt-get install libfaketime)")
+    with tempfile.TemporaryDirectory() as directory:
+        file, server = Path(directory, "clock"), RedisServer(Path(directory))
+
+        def set_clock(seconds: float) -> None:
+            changed = file.with_suffix(".new")
+            changed.write_text(f"{seconds:+f}\n")
+            changed.replace(file)
+
+        set_clock(0.0)
+        server.environment = {
+            # Redis's own malloc asks for the time before the library can tell it.
+            "LD_PRELOAD": f"{library} libc.so.6",
+            "FAKETIME_TIMESTAMP_FILE": str(file),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        with running(server):
+            yield server, set_clock
 
 
 T = TypeVar("T", bound="LoopbackServer")

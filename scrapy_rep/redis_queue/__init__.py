@@ -4,7 +4,7 @@
 worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
 sites that ask for a pace are enough to fill all workers with them, and to stop the crawl.
 
-:mod:`scrapy_rep.frontier.redis_scripts` says what Redis keeps.
+:mod:`scrapy_rep.redis_queue.scripts` says what Redis keeps.
 
 **The times are advice** if there is a store: a turn of the store decides when a request is made.
 Times that are wrong, or lost, cost a request that is taken and given back. All of them are by the
@@ -36,9 +36,11 @@ from scrapy_rep import stats as names
 from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.cluster import UNDER_WAY
 from scrapy_rep.frontier.frontier import frontier_of
-from scrapy_rep.frontier.redis_scripts import MOVE, PUSH, STEP, octets
 from scrapy_rep.frontier.request_state import comes_back
 from scrapy_rep.gate.gate import Gate
+from scrapy_rep.redis_queue.next_step import MICRO, NextStep
+from scrapy_rep.redis_queue.older import OlderRequests
+from scrapy_rep.redis_queue.scripts import PUSH, STEP, octets
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.stats import RepStats
 
@@ -59,10 +61,6 @@ POLL, RETRY = 0.25, 1.0
 SOON = 0.1
 """Seconds until advice is sent by itself, and until a worker that has enough asks again."""
 
-_MOVED: Final = 100
-"""Requests of an older class that are moved at once."""
-
-_MICRO: Final = 1_000_000
 _STEP_DIGITS: Final = 10
 _PLACE: Final = 10 + 16
 """The digits before a request: the priority, and the time of the push."""
@@ -96,19 +94,14 @@ class HostQueue(Base):  # type: ignore[misc]
         kept = "hosts", "due", "pace", "out", "workers", "pushed", "unreadable"
         self._keys = [*(f"{self.key}:{name}" for name in kept), self.key]
         self._push_script = server.register_script(PUSH)
-        self._move_script = server.register_script(MOVE)
         self._step_script = server.register_script(STEP)
+        self._older = OlderRequests(server, self._keys, self._place_in)
         self._worker = token_hex(8)
         self._buffer: deque[tuple[bytes, bytes]] = deque()
         """What was taken, and is not given out."""
         self._held: dict[Request, _Held] = {}
-        self._forgotten: list[bytes] = []
-        self._done: list[bytes] = []
-        self._back: list[bytes] = []
-        self._unreadable: list[bytes] = []
-        self._lists = self._forgotten, self._done, self._back, self._unreadable
-        """The lists of a step, in its order."""
-        self._advice: dict[str, tuple[float, float | None]] = {}
+        self._next = NextStep()
+        """What is not said yet."""
         self._fetching: dict[str, bool] = {}
         """The sites whose rules are fetched, and whether Redis was told."""
         self._pushes: deque[tuple[int, str, bytes]] = deque()
@@ -120,7 +113,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._heard_at = self._contact_since = monotonic()
         self._offset = 0.0
         self._failing_since: float | None = None
-        self._has_complained = self._has_moved = False
+        self._has_complained = False
         self._to_tell, self._to_live = Alarm(self._tell), Alarm(self._beat)
         self._to_wake = Alarm(self._wake)
         crawler = self._crawler = getattr(spider, "crawler", None)
@@ -147,24 +140,23 @@ class HostQueue(Base):  # type: ignore[misc]
             return 1  # there may be some
         try:
             self._look()
-            if self._unanswered or self._done or self._back or self._pushes:
+            if self._unanswered or self._next.done or self._next.back or self._pushes:
                 self._step(0)
             with self.server.pipeline(transaction=False) as pipe:
                 pipe.zcard(self._keys[0]).zcard(self._keys[3]).type(self.key)
-                waiting, out, old = octets(pipe.execute())
-            count = {b"list": self.server.llen, b"zset": self.server.zcard}
-            older = count[old](self.key) if old in count else 0
+                waiting, out, kind = octets(pipe.execute())
+            older = self._older.count(kind)
             held = sum(bool(held.entry) for held in self._held.values())
             if int(out) > held + len(self._buffer):
                 self._put_back_what_is_done()
         except (RedisError, OSError) as error:
             self._fail(error)
             return 1
-        return int(waiting) + int(older) + max(int(out) - held, len(self._buffer))
+        return int(waiting) + older + max(int(out) - held, len(self._buffer))
 
     def clear(self) -> None:
         """Remove all requests, and what is known of their sites."""
-        for each in (self._buffer, self._done, self._back, self._advice, self._pushes):
+        for each in (self._buffer, self._next, self._pushes):
             each.clear()
         self._unanswered = None
         self.server.unlink(*(key for key in self._keys if key != self._keys[6]))
@@ -199,13 +191,13 @@ class HostQueue(Base):  # type: ignore[misc]
             try:
                 request: Request = self._decode_request(rest[_PLACE:])
             except Exception as error:  # noqa: BLE001  # whatever it is, it is no request
-                self._unreadable.append(entry)
+                self._next.unreadable.append(entry)
                 self._cannot_read(error)
                 continue
             if self._frontier is None:
-                self._done.append(entry)
+                self._next.done.append(entry)
             else:
-                known = float(interval) / _MICRO if interval else None
+                known = float(interval) / MICRO if interval else None
                 self._held[request] = _Held(entry, name.decode(), known)
             return request
 
@@ -219,16 +211,14 @@ class HostQueue(Base):  # type: ignore[misc]
         held = self._held.pop(request, None)
         if held is not None and held.entry:
             interval = interval or held.known or None
-            self._back.append(held.entry)
+            self._next.back.append(held.entry)
             self._stats.inc(names.QUEUE_GIVEN_BACK)
             if seconds or interval is not None:
                 self.not_before(held.name, seconds, interval)
 
     def not_before(self, name: str, seconds: float, interval: float | None = None) -> None:
         """Advise not to ask a site for some seconds from now; say its interval if it is known."""
-        if interval is None and name in self._advice:
-            interval = self._advice[name][1]
-        self._advice[name] = monotonic() + seconds, interval
+        self._next.not_before(name, seconds, interval)
         self._set(self._to_tell, SOON)
 
     def fetch_begins(self, name: str) -> None:
@@ -281,15 +271,17 @@ class HostQueue(Base):  # type: ignore[misc]
             self._look()
             self._unanswered = self._arguments(most)
         reply = self._step_script(self._keys, self._unanswered)
-        self._unanswered = None
         now, state, wait, moved, has_old, *taken = octets(reply)
-        self._heard(now / _MICRO)
+        self._heard(now / MICRO)
+        if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
+            has = self._entries() + self._next.back + self._next.unreadable
+            self._unanswered[6:8] = [1, len(has), *has]
+            self._step(most)
+            return
+        self._unanswered = None
         if state == b"dead":
             self._begin_anew()
             return
-        if state == b"new" and self._steps > 1:  # Redis has forgotten this worker
-            self._forgotten += [held.entry for held in self._held.values() if held.entry]
-            self._forgotten += [entry for entry, _ in self._buffer]
         if moved:
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
         self._buffer.extend(zip(taken[::2], taken[1::2], strict=True))
@@ -298,57 +290,30 @@ class HostQueue(Base):  # type: ignore[misc]
         has_moved = False
         if most > 0 and (self._is_first or (has_old and not taken)):
             self._is_first = False
-            has_moved = self._move()
+            has_moved = self._older.move()
         if most > 0 and not taken:
-            pause = 0.0 if has_moved else POLL if wait < 0 else min(POLL, wait / _MICRO)
+            pause = 0.0 if has_moved else POLL if wait < 0 else min(POLL, wait / MICRO)
             self._pause_until = monotonic() + pause
             self._set(self._to_wake, pause)
 
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
-        may_judge = monotonic() > self._contact_since + LEASE
-        first = 0 if self._frontier is None else int(UNDER_WAY * _MICRO)
-        argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
-        argv += [int(LEASE * _MICRO), int(may_judge), first]
-        for entries in self._lists:
-            argv += [len(entries), *entries]
-            entries.clear()
-        argv.append(len(self._advice))
         now = monotonic()
-        for name, (when, interval) in self._advice.items():
-            argv += [name, int(max(when - now, 0.0) * _MICRO)]
-            argv.append("" if interval is None else int(interval * _MICRO))
-        self._advice.clear()
-        return argv
+        server_time = now + self._offset if now > self._contact_since + LEASE else 0.0
+        first = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
+        argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
+        argv += [int(LEASE * MICRO), int(server_time * MICRO), first, 0, 0]
+        return argv + self._next.arguments()
+
+    def _entries(self) -> list[bytes]:
+        """Return what this worker has, as Redis has it."""
+        held = [held.entry for held in self._held.values() if held.entry]
+        return held + [entry for entry, _ in self._buffer]
 
     def _send_pushes(self) -> None:
         while self._pushes:
             self._push_script(self._keys, [self._worker, *self._pushes[0]])
             self._pushes.popleft()
-
-    def _move(self) -> bool:
-        """Move requests that an older class keeps; return whether there were any.
-
-        Workers with that class may push more, so each worker does this whenever nothing is due.
-        """
-        [kind] = octets([self.server.type(self.key)])
-        found: list[bytes] = []
-        if kind == b"list":
-            found = octets(self.server.lrange(self.key, -_MOVED, -1))[::-1]
-        elif kind == b"zset":
-            found = octets(self.server.zrange(self.key, 0, _MOVED - 1))
-        if found:
-            places = [self._place_in(data) for data in found]
-            pairs = zip(found, places, strict=True)
-            self._move_script(self._keys, [each for pair in pairs for each in pair])
-            if not self._has_moved:
-                self._has_moved = True
-                logger.info(
-                    "Requests of another queue class are moved from %s. Workers with that class do "
-                    "not see what this one has",
-                    self.key,
-                )
-        return bool(found)
 
     def _place_in(self, data: bytes) -> str:
         try:
@@ -364,7 +329,7 @@ class HostQueue(Base):  # type: ignore[misc]
         for request in self._frontier.done(self._held):
             held = self._held.pop(request)
             if held.entry:
-                self._done.append(held.entry)
+                self._next.done.append(held.entry)
             if held.interval and not held.has_ended:  # it was refused, or answered here
                 self.not_before(held.name, 0.0, held.interval)
 
@@ -376,10 +341,8 @@ class HostQueue(Base):  # type: ignore[misc]
         """
         prefix = f"{self._worker}\0".encode()
         mine = self.server.zrangebylex(self._keys[3], b"[" + prefix, b"(" + prefix[:-1] + b"\1")
-        known = {held.entry for held in self._held.values()}
-        known.update(entry for entry, _ in self._buffer)
-        known.update(self._done, self._back, self._unreadable)
-        self._back += [entry for entry in octets(mine) if entry not in known]
+        known = {*self._entries(), *self._next.done, *self._next.back, *self._next.unreadable}
+        self._next.back += [entry for entry in octets(mine) if entry not in known]
 
     def _heard(self, server_time: float) -> None:
         """Note that the server has answered: since when has it done so without a break?"""
@@ -404,7 +367,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._worker = token_hex(8)
         for held in self._held.values():
             held.entry = b""
-        for each in (self._buffer, self._advice, *self._lists):
+        for each in (self._buffer, self._next):
             each.clear()
         if self._frontier is not None:
             self._frontier.drop_read_ahead()
@@ -423,9 +386,9 @@ class HostQueue(Base):  # type: ignore[misc]
     # --- timers and failures
 
     def _tell(self) -> None:
-        is_due = any(when <= monotonic() for when, _ in self._advice.values())
+        has_due = self._next.has_due
         self._try(self._step, 0)
-        if is_due:
+        if has_due:
             self._wake()
 
     def _beat(self) -> None:

@@ -68,16 +68,21 @@ return 1
 """
 )
 
-# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, whether it may
-# declare another one dead, how long a request may take beyond the interval of its site; then five
-# lists, each preceded by its length: what the worker has, if Redis has forgotten it; what is done;
-# given back; unreadable; and advice: name, wait, interval. Advice without an interval never lets a
-# site with a pace be asked earlier: it does not know what others have made.
+# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, the time that it
+# should be, if the worker may declare another one dead, how long a request may take beyond the
+# interval of its site, whether the worker says what it has; then five lists, each preceded by its
+# length: what the worker has; what is done; given back; unreadable; and advice: name, wait,
+# interval. Advice without an interval never lets a site with a pace be asked earlier: it does not
+# know what others have made.
+#
+# Nothing is done for a worker that Redis does not know, or has forgotten, before it says what it
+# has. If the answer to that is lost, it says so again.
 STEP = (
     _BEGIN
     + """
 local worker, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local lease, may_judge, first, at = tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6]), 7
+local lease, first, at = tonumber(ARGV[4]), tonumber(ARGV[6]), 8
+local may_judge = now - ARGV[5] < 2000000  -- otherwise the clock was set forward
 local function each(size, use)
   local last = at + tonumber(ARGV[at]) * size
   for i = at + 1, last, size do use(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
@@ -101,6 +106,7 @@ end
 local lives_until = tonumber(redis.call('ZSCORE', workers, worker) or 0)
 if lives_until < 0 then return {now, 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
+if is_new and ARGV[7] == '0' then return {now, 'unknown', 0, 0, 0} end
 local step = worker .. '\\0' .. number
 local taken = between(out, step, step .. '\\255', 1000)
 local moved, wait, paces, is_cut = 0, -1, {}, false
@@ -187,7 +193,7 @@ if #taken == 0 then
   end
   if is_cut and #taken == 0 then wait = 0 end
 end
-local reply = {now, is_new and 'new' or 'known', wait, moved, redis.call('EXISTS', old)}
+local reply = {now, 'alive', wait, moved, redis.call('EXISTS', old)}
 for i, entry in ipairs(taken) do
   reply[#reply + 1] = entry
   reply[#reply + 1] = paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or ''

@@ -1,0 +1,48 @@
+"""What a worker says in its next step."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any, Final
+
+MICRO: Final = 1_000_000
+"""In a second, as Redis counts."""
+
+
+class NextStep:
+    """What is done, given back, unreadable and advised, and not said yet."""
+
+    def __init__(self) -> None:
+        self.done: list[bytes] = []
+        self.back: list[bytes] = []
+        self.unreadable: list[bytes] = []
+        self._advice: dict[str, tuple[float, float | None]] = {}
+
+    def not_before(self, name: str, seconds: float, interval: float | None) -> None:
+        """Advise not to ask a site for some seconds from now; say its interval if it is known."""
+        if interval is None and name in self._advice:
+            interval = self._advice[name][1]
+        self._advice[name] = monotonic() + seconds, interval
+
+    @property
+    def has_due(self) -> bool:
+        """Whether a site may be asked again by now."""
+        return any(when <= monotonic() for when, _ in self._advice.values())
+
+    def arguments(self) -> list[Any]:
+        """Return all this, as arguments of the script; from now on it is said."""
+        argv: list[Any] = []
+        for entries in (self.done, self.back, self.unreadable):
+            argv += [len(entries), *entries]
+        argv.append(len(self._advice))
+        now = monotonic()
+        for name, (when, interval) in self._advice.items():
+            argv += [name, int(max(when - now, 0.0) * MICRO)]
+            argv.append("" if interval is None else int(interval * MICRO))
+        self.clear()
+        return argv
+
+    def clear(self) -> None:
+        """There is nothing to say."""
+        for each in (self.done, self.back, self.unreadable, self._advice):
+            each.clear()
