@@ -5,9 +5,9 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 The frontier asks :meth:`Gate.blocked_by` before it hands out a request, and the request is judged
 then. At the middleware the judgement still holds unless something has changed since, so that each
-request is judged once by each set of rules. Rules are missing at the middleware only for direct
-downloads, for what a middleware before the gate has changed, and if they have expired since: these
-requests wait in place.
+request is judged once by each set of rules; one that had to wait for its turn is judged again when
+that has come. Rules are missing at the middleware only for direct downloads, for what a middleware
+before the gate has changed, and if they have expired since: these requests wait in place.
 """
 
 from __future__ import annotations
@@ -156,6 +156,7 @@ class Gate:
         if room is not None:
             return room
         if self._turns.hosts and not self._turns.reserve(asked.request, state):
+            state.judged = None  # it may wait for days, and is judged again in 10 microseconds
             return Block(State.TURN, asked.authority.host)
         return None
 
