@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 
+_MOST_DEFERRED = 10_000
+"""Unreachable sites that are remembered because a line says once that their requests wait. Past
+that all are forgotten: those whose requests went to another worker would stay for ever."""
+
+
 class Judged(NamedTuple):
     """A judgement, with what it depends on.
 
@@ -180,6 +185,8 @@ class Gate:
                 self._stats.deferral_ends(authority, "is given up: its requests are refused")
             return None
         if authority not in self._deferred:
+            if len(self._deferred) >= _MOST_DEFERRED:
+                self._deferred.clear()
             self._deferred.add(authority)
             self._stats.deferral_begins(authority, cached.until - self._clock())
         return Block(State.UNTIL, cached.until)
