@@ -70,6 +70,14 @@ UNBOUND: Final = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandle
 """The handler whose connections are limited to CONCURRENT_REQUESTS: that without a reactor."""
 
 
+def has_headers(request: Request) -> bool:
+    """Return False if no headers were set.
+
+    Recent versions of Scrapy make them when they are first looked at, and they take 424 octets.
+    """
+    return getattr(request, "_headers", True) is not None
+
+
 class UnknownScrapyError(Exception):
     """The installed Scrapy lacks a name without which robots.txt cannot be obeyed."""
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -289,12 +289,18 @@ def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> 
     return TRANSITIONS[type(outcome)].apply(entry or Entry(), outcome, now, policy)
 
 
+def _answer(outcome: Success | Unavailable, now: float) -> Answer:
+    """Return an answer with the fields of an outcome, which ``asdict()`` would copy deeply."""
+    said = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+    return Answer(**said, fetched_at=now)
+
+
 def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> Entry:
-    return Entry(Answer(**asdict(outcome), fetched_at=now))
+    return Entry(_answer(outcome, now))
 
 
 def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: Policy) -> Entry:
-    answer = Answer(**asdict(outcome), fetched_at=now)
+    answer = _answer(outcome, now)
     if outcome.status in REFUSALS:
         before = entry.refusal
         if before is not None and now < expires_at(before, policy):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.access.authority import Authority
 
@@ -27,20 +28,32 @@ _MOST_ASKERS = 100
 NEVER = float("-inf")
 
 
+class _Asked(NamedTuple):
+    """An interval that was asked for, and when."""
+
+    asker: Asker
+    interval: float
+    made: float
+
+
 @dataclass(eq=False, slots=True)
 class PacedHost:
-    """One host that asks for a pace. All times are by the monotonic clock."""
+    """One host that asks for a pace. All times are by the monotonic clock.
+
+    There may be a million of them, so what most have none or one of is a tuple: an empty set takes
+    216 octets, and a dict of one 232.
+    """
 
     name: str
     own_delay: float
     """The operator's own delay."""
-    is_wanted: Callable[[], bool] = bool
-    """Whether a site is parked for its turn."""
-    busy: set[Request] = field(default_factory=set)
+    is_wanted: Callable[[str], bool] = lambda name: False
+    """Returns whether a site is parked for the turn of a host."""
+    busy: tuple[Request, ...] = ()
     """Its requests, from the grant of their turn to the end of their download."""
     reserved_for: Request | None = None
     """The request that has the next turn: it is handed out, and has yet to reach the last step."""
-    arrived: list[Arrived] = field(default_factory=list)
+    arrived: list[Arrived] | tuple[()] = ()
     """The requests that wait at the last step."""
     planned: float | None = None
     """When it is looked at again."""
@@ -52,33 +65,31 @@ class PacedHost:
     """No turn is to be had before this, if other workers keep its pace, too."""
     failing_since: float | None = None
     """When asking the store for a turn began to fail."""
-    _askers: dict[Asker, tuple[float, float]] = field(default_factory=dict)
+    _asked: tuple[_Asked, ...] = ()
 
     def ask(self, asker: Asker, interval: float) -> None:
         """Heed an interval for a day from now; it replaces what ``asker`` asked for before."""
         now = monotonic()
-        self._askers[asker] = interval, now
+        self.withdraw(asker)
         # What is a day old may go, but not while a request waits because of it.
         if not self.is_waited_for:
-            for other, (_, made) in list(self._askers.items()):
-                if now - made >= _DAY:
-                    del self._askers[other]
-        if len(self._askers) > _MOST_ASKERS:
-            others = (other for other in self._askers if other != asker)
-            del self._askers[min(others, key=self.asked_by)]
+            self._asked = tuple(each for each in self._asked if now - each.made < _DAY)
+        if len(self._asked) >= _MOST_ASKERS:
+            self.withdraw(min(self._asked, key=attrgetter("interval")).asker)
+        self._asked += (_Asked(asker, interval, now),)
 
     def withdraw(self, asker: Asker) -> None:
         """Forget what ``asker`` asked for."""
-        self._askers.pop(asker, None)
+        self._asked = tuple(each for each in self._asked if each.asker != asker)
 
     def asked_by(self, asker: Asker) -> float:
         """Return the interval that ``asker`` is known to ask for; 0 if it is not known."""
-        return self._askers.get(asker, (0.0, 0.0))[0]
+        return next((each.interval for each in self._asked if each.asker == asker), 0.0)
 
     @property
     def asks(self) -> bool:
         """Whether anything is asked for."""
-        return bool(self._askers)
+        return bool(self._asked)
 
     @property
     def in_use(self) -> bool:
@@ -88,14 +99,14 @@ class PacedHost:
     @property
     def is_waited_for(self) -> bool:
         """Whether a request waits for its turn, in place or in its queue."""
-        return bool(self.arrived or self.reserved_for is not None or self.is_wanted())
+        return bool(self.arrived or self.reserved_for is not None or self.is_wanted(self.name))
 
     @property
     def interval(self) -> float:
         """The least interval between two requests: the politest one; 0 if none is asked for."""
-        if not self._askers:
+        if not self._asked:
             return 0.0
-        return max(self.own_delay, *(interval for interval, _ in self._askers.values()))
+        return max(self.own_delay, *(each.interval for each in self._asked))
 
     @property
     def due(self) -> float:

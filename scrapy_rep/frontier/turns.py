@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable
-from functools import partial
 from heapq import heappop, heappush
 from itertools import count, islice
 from time import monotonic
@@ -105,6 +104,7 @@ class Turns:
         self._scrapy = scrapy
         self._places = places
         self._waiters = waiters
+        self._is_wanted = waiters.is_wanted
         self._states = waiters.states
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
@@ -160,12 +160,11 @@ class Turns:
     def _begin_to_pace(self, name: str, own_delay: float) -> PacedHost:
         if len(self.hosts) >= _MOST_HOSTS:
             self._forget_some()
-        is_wanted = partial(self._waiters.is_wanted, name)
-        host = self.hosts[name] = PacedHost(name, own_delay, is_wanted)
+        host = self.hosts[name] = PacedHost(name, own_delay, self._is_wanted)
         for request in self._scrapy.active - self._places.fetches:
             state = self._states.get(request)
             if state is not None and state.stage is Stage.SENT and state.host == name:
-                host.busy.add(request)
+                host.busy += (request,)
         host.ended = self._ended.get(name, NEVER)
         if host.busy:
             self.occupied[name] = host
@@ -183,7 +182,7 @@ class Turns:
         """
         now = monotonic()
         for host in list(islice(self.hosts.values(), _MOST_LOOKED_AT)):
-            if host.in_use or host.is_wanted() or host.due > now:
+            if host.in_use or self._is_wanted(host.name) or host.due > now:
                 self.hosts.move_to_end(host.name)
             else:
                 self._forget(host)
@@ -235,7 +234,7 @@ class Turns:
             if self._is_late(host, now):
                 found = True
                 self.offer(name)
-            for request in host.busy - active:
+            for request in [each for each in host.busy if each not in active]:
                 found = True
                 self.left(request)
                 if request in host.busy:  # its state is that of another use of the same object
@@ -277,6 +276,7 @@ class Turns:
         """Wait until it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
         state.move(Stage.WAITING)
+        host.arrived = host.arrived or []
         heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
         if host.reserved_for is request:
             host.reserved_for = None
@@ -321,7 +321,7 @@ class Turns:
             host.reserved_for = None
         self.hosts.move_to_end(host.name)
         self._begin(request, self._states[request])
-        host.busy.add(request)
+        host.busy += (request,)
         self.occupied[host.name] = host
 
     def _begin(self, request: Request, state: RequestState) -> None:
@@ -349,7 +349,7 @@ class Turns:
             self._distrust(error)
 
     def _end(self, host: PacedHost, request: Request, was_sent: bool) -> None:
-        host.busy.discard(request)
+        host.busy = tuple(each for each in host.busy if each is not request)
         if was_sent:
             host.ended = monotonic()
             if self._shared is not None:
@@ -377,7 +377,7 @@ class Turns:
         return self._alarm.seconds_left
 
     def _forget_if_unused(self, host: PacedHost) -> None:
-        if not (host.asks or host.in_use or host.is_wanted()):
+        if not (host.asks or host.in_use or self._is_wanted(host.name)):
             self._forget(host)
 
     def _forget(self, host: PacedHost) -> None:

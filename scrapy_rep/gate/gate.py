@@ -5,9 +5,9 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 The frontier asks :meth:`Gate.blocked_by` before it hands out a request, and the request is judged
 then. At the middleware the judgement still holds unless something has changed since, so that each
-request is judged once by each set of rules. Rules are missing at the middleware only for direct
-downloads, for what a middleware before the gate has changed, and if they have expired since: these
-requests wait in place.
+request is judged once by each set of rules; one that had to wait for its turn is judged again when
+that has come. Rules are missing at the middleware only for direct downloads, for what a middleware
+before the gate has changed, and if they have expired since: these requests wait in place.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from scrapy_rep.sites.cache import RobotsCache
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
+
+
+_MOST_DEFERRED = 10_000
+"""Unreachable sites that are remembered because a line says once that their requests wait. Past
+that all are forgotten: those whose requests went to another worker would stay for ever."""
 
 
 class Judged(NamedTuple):
@@ -156,6 +161,7 @@ class Gate:
         if room is not None:
             return room
         if self._turns.hosts and not self._turns.reserve(asked.request, state):
+            state.judged = None  # it may wait for days, and is judged again in 10 microseconds
             return Block(State.TURN, asked.authority.host)
         return None
 
@@ -179,6 +185,8 @@ class Gate:
                 self._stats.deferral_ends(authority, "is given up: its requests are refused")
             return None
         if authority not in self._deferred:
+            if len(self._deferred) >= _MOST_DEFERRED:
+                self._deferred.clear()
             self._deferred.add(authority)
             self._stats.deferral_begins(authority, cached.until - self._clock())
         return Block(State.UNTIL, cached.until)

@@ -21,6 +21,7 @@ from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import product_token, token_of
 from scrapy_rep.robotstxt.profiles import named
+from scrapy_rep.scrapy_names import has_headers
 from scrapy_rep.settings import enabled_classes, product_tokens
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Identity:
             return self._remembered_or(chosen, self._named)
         if self._setting is not None:
             return self._setting
-        headers = request.headers
+        headers = request.headers if has_headers(request) else None
         sent = headers.get("User-Agent") if headers else None
         return self._remembered_or(sent, self._derived) if sent else self._of_settings
 

@@ -57,13 +57,13 @@ class Evicted:
 
     def get(self, authority: Authority) -> Entry | None:
         """Return the entry of ``authority``, ``None`` if it is not here."""
-        found = self._ask(_GET, str(authority))
+        found = self._ask(_GET, authority)
         stored = decode_stored(authority, found) if isinstance(found, bytes) else None
         return None if stored is None else stored.seen_by(_CRAWLER)
 
     def __contains__(self, authority: Authority) -> bool:
         """Return whether there is an entry of ``authority``, without reading it."""
-        return self._ask(_HAS, str(authority)) is not None
+        return self._ask(_HAS, authority) is not None
 
     def put(self, authority: Authority, entry: Entry) -> None:
         """Keep ``entry`` in place of what was kept of ``authority``."""
@@ -94,12 +94,12 @@ class Evicted:
             self._database.close()
             self._database = None
 
-    def _ask(self, query: str, authority: str) -> object:
+    def _ask(self, query: str, authority: Authority) -> object:
         """Return the value that is found, ``None`` if there is none."""
         if self._database is None:  # as in most crawls
             return None
         try:
-            row = self._database.execute(query, (authority,)).fetchone()
+            row = self._database.execute(query, (str(authority),)).fetchone()
         except sqlite3.Error as error:
             self._give_up(error)
             return None

@@ -1,14 +1,15 @@
 """A crawl of up to a million sites with a virtual clock: all that is real but the network.
 
-``python -m tests.benchmarks.simulation [--pages 3] [--concurrent 256] [--life SECONDS]
-[--store URI] [--most 400] [--csv FILE] [SITES...]`` crawls pages of 1,000, 10,000, 100,000 and
-1,000,000 sites, each in a process of its own. Scheduler, frontier, gate, last step, fetcher,
-policy, cache and store are the real ones, and so are the timers. Only the loop of the engine is
-rewritten here, without spiders and pages, and a download takes just the time that the site would
-take. The clock jumps to the next timer whenever nothing is left to do, so days take minutes. The
-sites are those of :mod:`tests.benchmarks.field`. A crawl that takes more than ``--most`` seconds of
-processor time is stopped, and counts as far as it came; ``--life`` is how long robots.txt files may
-be kept.
+``python -m tests.benchmarks.simulation [--pages 3] [--days DAYS --every HOURS] [--concurrent 256]
+[--life SECONDS] [--store URI] [--most 400] [--csv FILE] [SITES...]`` crawls pages of 1,000, 10,000,
+100,000 and 1,000,000 sites, each in a process of its own. With ``--days`` each site is visited
+again and again, so many hours after the visit before, until the days are over. Scheduler, frontier,
+gate, last step, fetcher, policy, cache and store are the real ones, and so are the timers. Only the
+loop of the engine is rewritten here, without spiders and pages, and a download takes just the time
+that the site would take. The clock jumps to the next timer whenever nothing is left to do, so days
+take minutes. The sites are those of :mod:`tests.benchmarks.field`. A crawl that takes more than
+``--most`` seconds of processor time is stopped, and counts as far as it came; ``--life`` is how
+long robots.txt files may be kept.
 
 What is printed for each crawl:
 
@@ -25,6 +26,8 @@ What is printed for each crawl:
   calls of ``next_request()``, the begin of fetches and verdicts; and all that a page takes;
 - microseconds that a piece of plain Python took meanwhile, which says how fast the machine was;
 - MiB of memory when all sites are queued or at the end, and KiB by which each site made it grow;
+- with ``--days``: what it takes to hand out a page in the second half of them, and the memory at
+  their end by that at half time;
 - with a store in Redis, the processor time of the server and the memory that it took more.
 """
 
@@ -38,6 +41,7 @@ import selectors
 import sys
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from math import inf
@@ -62,6 +66,9 @@ EPOCH = 1_800_000_000.0
 
 SHARE, SOME = 0.02, 0.05
 """A page is late if it comes more than this share of its interval, and these seconds, too late."""
+
+TOGETHER = 0.1
+"""Visits within these seconds begin together."""
 
 KEPT_FOR = 86_400.0
 """How long policy keeps a robots.txt that does not say how long it may be kept."""
@@ -132,7 +139,9 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 class Crawl:
     """The part of the engine and the downloader, and what is measured."""
 
-    def __init__(self, crawler: Any, sites: int, pages: int, most: float, life: float):
+    def __init__(self, crawler: Any, job: dict[str, Any]):
+        sites, pages, most, life = (job[name] for name in ("sites", "pages", "most", "life"))
+        self.begun = CLOCK.now
         self.engine, self.downloader = crawler.engine, crawler.engine.downloader
         self.scheduler = self.engine._slot.scheduler
         self.gate: Any = crawler.get_downloader_middleware(RepDownloaderMiddleware)
@@ -140,6 +149,11 @@ class Crawl:
         self.places = self.gate._parts.places
         self.ready = self.gate._parts.frontier.sites
         self.sites, self.each, self.most, self.life = sites, pages, most, life
+        self.every, self.last_day = job["every"] * 3_600, CLOCK.now + job["days"] * 86_400
+        self.to_visit: deque[tuple[float, str]] = deque()
+        """The first pages of visits to come, with their times."""
+        self.at_half: tuple[float, int, int] | None = None
+        """Seconds in which requests were handed out, pages and memory, after half of the days."""
         self.loop = asyncio.get_running_loop()
         self.over = self.loop.create_future()
         self.engine._slot.nextcall = CallLaterOnce(self.serve)
@@ -153,8 +167,10 @@ class Crawl:
         self.at_nine_tenths: tuple[float, float] = (0.0, 0.0)
         self.full_at = 0.0
         self.ended = array("d", bytes(8 * sites))
-        """When the last page of each site ended, and, by their numbers, ..."""
+        """By the number of each site, when its last page ended, its robots.txt came, and its last
+        page was queued."""
         self.fetched = array("d", bytes(8 * sites))
+        self.queued = array("d", bytes(8 * sites))
         self.handing_out = 0.0
         """Seconds of processor time in which requests were handed out."""
         self.yardstick, self.measured, self.calls = 0.0, 0, 0
@@ -163,7 +179,9 @@ class Crawl:
 
     def push(self, url: str) -> None:
         """Queue a page."""
-        self.scheduler.enqueue_request(Request(url))
+        request = Request(url)
+        self.queued[number_of(request)] = CLOCK.now
+        self.scheduler.enqueue_request(request)
         self.left += 1
 
     def serve(self) -> None:
@@ -218,7 +236,7 @@ class Crawl:
         interval = min(found.delay, 60)
         if interval and (ended := self.ended[number]):
             self.paced += 1
-            due = ended + interval
+            due = max(ended + interval, self.queued[number], self.fetched[number])
             self.closest = min(self.closest, (now - ended) / interval)
             if self.full_at < due:
                 delay = now - due
@@ -234,18 +252,49 @@ class Crawl:
         if request.url.endswith("/0"):
             for page in range(1, self.each):
                 self.push(f"{request.url[:-1]}{page}")
+            self.visit_again(request)
         self.end(request)
+
+    def visit_again(self, request: Request) -> None:
+        """Plan the next visit of a site, if it lies within the days."""
+        when = CLOCK.now + self.every
+        if self.every and when < self.last_day:
+            if not self.to_visit:
+                self.loop.call_later(self.every, self.visit)
+            self.to_visit.append((when, request.url))
+
+    def visit(self) -> None:
+        """Begin the visits whose time has come."""
+        until = CLOCK.now + TOGETHER
+        while self.to_visit and self.to_visit[0][0] <= until:
+            self.push(self.to_visit.popleft()[1])
+        if self.to_visit:
+            self.loop.call_later(self.to_visit[0][0] - CLOCK.now, self.visit)
+        if self.at_half is None and CLOCK.now >= (self.begun + self.last_day) / 2:
+            self.at_half = self.handing_out, self.came + self.refused, resident()
+        self.engine._slot.nextcall.schedule()
 
     def end(self, request: Request) -> None:
         """Note that a page has left the downloader."""
         self.downloader.active.discard(request)
         self.under_way -= 1
         self.left -= 1
-        if not self.left and not self.over.done():
+        if not self.left and not self.to_visit and not self.over.done():
             self.over.set_result(True)
         if self.came + self.refused <= 0.9 * self.sites * self.each:
             self.at_nine_tenths = self.busy_seconds, self.seconds
         self.engine._slot.nextcall.schedule()
+
+    def later(self, handled: int) -> dict[str, str]:
+        """The cells of the second half of the days."""
+        if self.at_half is None:
+            return {"hand out later, us": "", "grown": ""}
+        handing_out, before, octets = self.at_half
+        each = (self.handing_out - handing_out) / max(handled - before, 1)
+        return {
+            "hand out later, us": f"{each * 1e6:.0f}",
+            "grown": f"{resident() / octets:.3f}",
+        }
 
     def passes(self, seconds: float) -> None:
         """Count what is under way, and whether a site is ready all the same."""
@@ -318,7 +367,7 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
     crawler = await open_crawler(None, **SETTINGS, **store, **concurrent)
     sites, pages = job["sites"], job["pages"]
     before = resident()
-    crawl = Crawl(crawler, sites, pages, job["most"], job["life"])
+    crawl = Crawl(crawler, job)
     kept = crawl.gate._parts.store._store
     for name in ("get", "lease", "take_turn") if kept is not None else ():
         setattr(kept, name, watched(getattr(kept, name)))
@@ -352,6 +401,7 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
         "hand out, us": f"{crawl.handing_out / handled * 1e6:.0f}",
         "all, us": f"{spent / handled * 1e6:.0f}",
         "machine, us": f"{crawl.yardstick / max(crawl.measured, 1) * 1e6:.0f}",
+        **crawl.later(handled),
         "MiB": f"{most / 2**20:.0f}",
         "KiB a site": f"{(most - before) / sites / 1024:.2f}",
         "Redis, us a page": f"{(seconds_served - served) / handled * 1e6:.0f}",
@@ -364,6 +414,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sites", nargs="*", type=int)
     parser.add_argument("--pages", type=int, default=3, help="of each site")
+    parser.add_argument("--days", type=float, default=0, help="for which sites are visited")
+    parser.add_argument("--every", type=float, default=0, help="hours, from visit to visit")
     parser.add_argument("--concurrent", type=int, default=256, help="CONCURRENT_REQUESTS")
     parser.add_argument("--life", type=float, default=0, help="seconds, of a robots.txt")
     parser.add_argument("--store", default="", help="REP_STORE")

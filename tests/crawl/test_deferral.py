@@ -204,6 +204,18 @@ async def test_a_site_may_be_down_twice(site: Site, passing: Ahead) -> None:
     assert said(result, shop.url()[:-1]) == [BEGINS, BACK] * 2
 
 
+async def test_a_bounded_number_of_sites_is_remembered(
+    site: Site, passing: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their requests wait all the same. It is said again of those that were forgotten."""
+    monkeypatch.setattr("scrapy_rep.gate.gate._MOST_DEFERRED", 1)
+    shops = [site.authority(Outage(3)) for _ in range(2)]
+    result = await visit([shop.url("/page") for shop in shops], **FOR_TEN_MINUTES)
+    assert len(result.downloaded) == 2
+    lines = [line for shop in shops for line in said(result, shop.url()[:-1])]
+    assert lines.count(BEGINS) > 2
+
+
 async def test_an_earlier_attempt_does_not_wait_for_a_later_one(site: Site) -> None:
     """One site asks for an hour; another one, of whose failure is learnt later, for a second."""
     late = site.authority(Outage(FOR_EVER, Retry_After="3600"))

@@ -58,7 +58,7 @@ def test_a_host_heeds_a_hundred_askers() -> None:
     for seconds in [*range(1, 500), 1]:
         host.ask(asker(seconds), seconds)
     assert host.interval == 499
-    assert len(host._askers) == 100
+    assert len(host._asked) == 100
 
 
 def test_the_operators_delay_bounds_the_interval_from_below() -> None:

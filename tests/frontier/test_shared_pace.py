@@ -144,11 +144,11 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     worker.host = worker.asking()
     assert worker.has_turn()
     request = Request(f"http://{NAME}/")
-    worker.host.busy.add(request)
+    worker.host.busy = (request,)
     worker.pace.settle(monotonic() + UNUSED)
     await turn(0.2)  # a turn that is given back is free a moment later
     assert taken(other, 1.0, INTERVAL, NAME).token is None
-    worker.host.busy.clear()
+    worker.host.busy = ()
     worker.pace.ended(worker.host)
     assert granted(other, 1.0, INTERVAL, NAME)
 

@@ -365,7 +365,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_takes_no_turn(desk: De
     desk.time.advance(5.0)
     await settle()
     assert waits[1].called
-    assert desk.turns.hosts["a"].arrived == []
+    assert not desk.turns.hosts["a"].arrived
 
 
 async def test_at_a_stop_requests_of_the_scheduler_come_back(desk: Desk) -> None:
@@ -469,7 +469,7 @@ def test_a_host_that_begins_to_ask_is_busy_with_what_was_sent_before(desk: Desk)
     """And the interval follows the last end, though it was before."""
     first, other, unsent = desk.send("b"), desk.send("c"), desk.request("b")
     desk.keep("b", 5.0)
-    assert desk.turns.hosts["b"].busy == {first}
+    assert desk.turns.hosts["b"].busy == (first,)
     assert not desk.turns.is_due("b")
     desk.end(first)
     desk.end(other)
@@ -573,7 +573,7 @@ def test_a_fault_at_an_offer_is_such_a_fault(desk: Desk, monkeypatch: pytest.Mon
     desk.sites.wanted.add("a")
     desk.end(desk.send("a"))
     monkeypatch.setattr(desk.sites, "is_wanted", lambda host: 1 / 0)
-    desk.turns.hosts["a"].is_wanted = lambda: bool(1 / 0)
+    desk.turns.hosts["a"].is_wanted = lambda host: bool(1 / 0)
     desk.time.advance(5.0)
     assert desk.sites.dues == ["a"]
     assert desk.reserve(desk.request("a"))
