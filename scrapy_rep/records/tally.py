@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
@@ -16,12 +17,43 @@ _BATCH = 5_000
 _COLUMNS = 60
 """Intervals of the course of a crawl, at most."""
 
-_TABLES = """
-create table decision (run text, time text, second integer not null, site text, url text,
-  allowed integer, rule text, line integer, grp text, why text, outcome text, cause text,
-  version text, delay real, override text, without text);
-create table run (run text primary key, time text, agent text, profile text, decisions text);
+
+class _Decision(NamedTuple):
+    """A row of the table of decisions: its fields are the columns."""
+
+    run: str
+    time: str
+    second: int
+    site: str
+    url: str
+    allowed: bool
+    rule: str | None
+    line: int | None
+    grp: str | None
+    why: str | None
+    outcome: str
+    cause: str | None
+    version: str
+    delay: float | None
+    override: str | None
+    without: str | None
+
+
+class _Run(NamedTuple):
+    """A row of the table of runs."""
+
+    run: str
+    time: str
+    agent: str
+    profile: str
+    decisions: str
+
+
+_TABLES = f"""
+create table decision ({", ".join(_Decision._fields)});
+create table run ({", ".join(_Run._fields)}, primary key (run));
 """
+_INSERT = "insert or ignore into {} values ({})"
 _INDEXES = """
 create index by_site on decision (site, version);
 create index by_why on decision (why) where why is not null;
@@ -171,12 +203,11 @@ class Tally:
         base = self._base
         base.execute("begin")
         base.executemany(
-            "insert or ignore into run values (?, datetime(?, 'unixepoch'), ?, ?, ?)",
+            _INSERT.format("run", _places(_Run)),
             [_run(line) for line in lines if isinstance(line, RunLine)],
         )
         base.executemany(
-            "insert into decision values (?1, datetime(?2, 'unixepoch'), ?2, ?3, ?4, ?5, ?6, ?7, "
-            "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            _INSERT.format("decision", _places(_Decision)),
             [_decision(line) for line in lines if isinstance(line, DecisionLine)],
         )
         base.execute("commit")
@@ -221,35 +252,49 @@ class Tally:
         return intervals
 
 
-def _run(line: RunLine) -> tuple[object, ...]:
-    profile, decisions = (str(line.settings.get(name, "")) for name in ("profile", "decisions"))
-    second = int(line.time.timestamp())
-    return line.crawl, second, ", ".join(line.agent), profile, decisions
+def _places(row: type[_Decision | _Run]) -> str:
+    """Return a placeholder for each column."""
+    return ", ".join("?" * len(row._fields))
 
 
-def _decision(line: DecisionLine) -> tuple[Any, ...]:
-    without = line.without
+def _shown_time(second: int) -> str:
+    """Return seconds since the epoch as the report shows them, in UTC."""
+    return datetime.fromtimestamp(second, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _run(line: RunLine) -> _Run:
+    return _Run(
+        run=line.crawl,
+        time=_shown_time(int(line.time.timestamp())),
+        agent=", ".join(line.agent),
+        profile=str(line.settings.get("profile", "")),
+        decisions=str(line.settings.get("decisions", "")),
+    )
+
+
+def _decision(line: DecisionLine) -> _Decision:
     why = "a rule of robots.txt" if line.rule is not None else line.reason
-    told = None
+    second, without, told = int(line.time.timestamp()), line.without, None
     if without is not None:
         told = "allowed" if without.allowed else "refused"
         told += f": {without.rule}" if without.rule is not None else f": {without.reason}"
-    return (
-        line.crawl,
-        int(line.time.timestamp()),
-        line.authority or "",
-        line.url,
-        line.allowed,
-        line.rule,
-        line.line,
-        line.group,
-        None if line.allowed else why,
-        line.outcome,
-        line.cause if line.outcome in ("unreachable", "stale") else None,
-        line.digest or (line.outcome if line.outcome in ("unavailable", "denied") else ""),
-        line.delay if line.allowed else None,
-        line.override,
-        told,
+    return _Decision(
+        run=line.crawl,
+        time=_shown_time(second),
+        second=second,
+        site=line.authority or "",
+        url=line.url,
+        allowed=line.allowed,
+        rule=line.rule,
+        line=line.line,
+        grp=line.group,
+        why=None if line.allowed else why,
+        outcome=line.outcome,
+        cause=line.cause if line.outcome in ("unreachable", "stale") else None,
+        version=line.digest or (line.outcome if line.outcome in ("unavailable", "denied") else ""),
+        delay=line.delay if line.allowed else None,
+        override=line.override,
+        without=told,
     )
 
 
