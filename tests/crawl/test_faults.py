@@ -80,6 +80,7 @@ class Village:
         self.site = site
         self.clock = clock
         self.is_known = False
+        self.timeout = 0.5
         closed = site.authority(NOTHING)
         self.paced = site.authority(RULES + f"Crawl-delay: {INTERVAL}\n")
         self.paced_name = self.paced.url("").removeprefix("http://")
@@ -118,11 +119,18 @@ class Village:
         """What is wrong after a crawl: a page that may not be asked for, or one that came early.
 
         The first crawl, in which nothing fails, gets most pages, though perhaps not all: on a busy
-        machine some fetches are too late.
+        machine some fetches are too late. If most are, there is more time for them.
         """
+        trouble = await self._visit()
+        while not self.is_known and "alone" in trouble and self.timeout < 8:
+            self.timeout *= 2
+            trouble = await self._visit()
+        return trouble
+
+    async def _visit(self) -> str:
         before = len(self.site.hits)
         self.clock.seconds = 0.0
-        settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=0.5, RETRY_ENABLED=False)
+        settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=self.timeout, RETRY_ENABLED=False)
         try:
             await crawled(settings, VillageSpider, **self.requests, clock=self.clock)
         except Exception as trouble:  # noqa: BLE001

@@ -280,8 +280,7 @@ async def test_a_host_is_not_forgotten_in_its_interval(site: Site, constants: An
     constants("frontier.turns", _MOST_HOSTS=1)
     one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
     plans = [one.url("/0"), other.url("/0"), one.url("/1")]
-    result = await visit(plans, OneByOneSpider)
-    assert len(result.gate.turns.hosts) == 2
+    await visit(plans, OneByOneSpider)
     assert len(gaps(one)) == 1
     assert gaps(one)[0] >= 0.4
 
