@@ -23,7 +23,7 @@ from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.printable import printable
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, check_records, unknown_settings, without_effect
 from scrapy_rep.signals import SignalSender
@@ -149,7 +149,7 @@ class Parts:
             lambda: self.identity.name_to_give,
         )
         known_by = self.store, settings.policy, self.stats, time.time
-        parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
+        parse = partial(ParsedRobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         refresher = Refresher(*known_by, fetcher.fetch, settings.timeout, settings.retry_delays)
         self.frontier.pauses = lambda: refresher.pauses
         refresher.paused = self.frontier.may_fetch

@@ -10,7 +10,7 @@ from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
 from scrapy_rep.awaiting import DeadlineError, with_timeout
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class RepRobotParser(RobotParser):
     Agents are product tokens or whole User-Agent strings (RFC 9309 section 2.2.1).
     """
 
-    def __init__(self, robots: RobotsTxt):
+    def __init__(self, robots: ParsedRobotsTxt):
         self.robots = robots
 
     @classmethod
@@ -40,10 +40,12 @@ class RepRobotParser(RobotParser):
         Without a crawler, as in a script or a test, the defaults of both apply.
         """
         if crawler is None:
-            return cls(RobotsTxt.parse(robotstxt_body))
+            return cls(ParsedRobotsTxt.parse(robotstxt_body))
         settings = RepSettings.from_settings(crawler.settings)
         return cls(
-            RobotsTxt.parse(robotstxt_body, profile=settings.profile, max_size=settings.max_size)
+            ParsedRobotsTxt.parse(
+                robotstxt_body, profile=settings.profile, max_size=settings.max_size
+            )
         )
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
@@ -71,7 +73,7 @@ class RobotsParsed:
         self.is_heard = _ROBOTS_PARSED is not None
         """Whether anything may listen: False once nothing did, and before Scrapy 2.15."""
 
-    async def send(self, robots: RobotsTxt, request: Request | None) -> None:
+    async def send(self, robots: ParsedRobotsTxt, request: Request | None) -> None:
         """Send the signal, and return when its listeners are done, or too slow.
 
         ``request`` is the request that asked for the rules.

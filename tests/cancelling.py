@@ -14,8 +14,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.cached_rules import CachedRules
 from tests.crawl.leftovers import turn
 from tests.scripted import RULES, Bench, authority

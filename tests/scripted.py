@@ -10,11 +10,11 @@ from typing import Any
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.outcome import Cause, Outcome, Success, Unreachable
 from scrapy_rep.access.policy import Policy
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Refresher

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_rep.robotstxt.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 
 
 class RequestedPace(NamedTuple):
@@ -40,7 +40,7 @@ class PacePolicy(NamedTuple):
     longest: float
     forbids_longer: bool
 
-    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+    def read(self, robots: ParsedRobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent; None if there is none, or none is kept."""
         pace = robots.pace(agent) if self.keeps_delays else None
         return RequestedPace(pace.interval) if pace is not None and pace.interval else None

@@ -15,7 +15,7 @@ from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.lines import agent_lines
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, why
 
 
@@ -65,8 +65,8 @@ def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Expl
     return Explanation(verdict, groups, others, lines)
 
 
-def _parse(body: bytes, profile: str) -> RobotsTxt:
-    return RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
+def _parse(body: bytes, profile: str) -> ParsedRobotsTxt:
+    return ParsedRobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
 
 
 def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:

@@ -34,7 +34,7 @@ from scrapy_rep.overrides.override import REASON, Override
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine, read_lines
 from scrapy_rep.records.recorder import digest_of
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.robotstxt.verdict import (
     BY_RULE,
@@ -223,6 +223,6 @@ def _wrong_record(line: DecisionLine, found: Record | None, records: Records) ->
 
 
 @lru_cache(maxsize=256)
-def _parsed(packed: bytes, limit: int, profile: str) -> tuple[str, RobotsTxt]:
+def _parsed(packed: bytes, limit: int, profile: str) -> tuple[str, ParsedRobotsTxt]:
     body = truncate(zlib.decompress(packed), limit)
-    return digest_of(body), RobotsTxt.parse(body, profile=profile, max_size=limit)
+    return digest_of(body), ParsedRobotsTxt.parse(body, profile=profile, max_size=limit)

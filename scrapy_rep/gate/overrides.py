@@ -16,14 +16,14 @@ from scrapy_rep.robotstxt.verdict import UNREACHABLE, why
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
     from scrapy_rep.robotstxt.verdict import Verdict
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
 
 logger = logging.getLogger("scrapy_rep")
 
-ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
+ReadPace = Callable[["ParsedRobotsTxt", tuple[str, ...]], "RequestedPace | None"]
 
 
 class PaceToKeep(NamedTuple):

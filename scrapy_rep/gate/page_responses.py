@@ -25,7 +25,7 @@ from scrapy_rep.settings import product_tokens
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.preferences.robots_txt import RobotsTxt
 
 
 _directives: WeakKeyDictionary[Response, PageDirectives] = WeakKeyDictionary()

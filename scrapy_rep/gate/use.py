@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.sites.cached_rules import CachedRules
 
@@ -43,7 +43,7 @@ class Noted(NamedTuple):
 
     url: str
     agent: tuple[str, ...]
-    robots: RobotsTxt | None
+    robots: ParsedRobotsTxt | None
     tokens: Preferences
 
     @property
@@ -120,7 +120,7 @@ class UseOfPages:
                 return RobotsForbidden(verdict, asked.authority, statement, BY_USAGE_PREFERENCE)
         return None
 
-    def _of_tokens(self, robots: RobotsTxt, url: str) -> Preferences:
+    def _of_tokens(self, robots: ParsedRobotsTxt, url: str) -> Preferences:
         """Return what the groups of other product tokens say about the purposes they stand for."""
         found = []
         for purpose, tokens in self._tokens.items():

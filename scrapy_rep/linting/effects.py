@@ -1,7 +1,7 @@
 """What changes from one robots.txt to another: for which crawlers, and for which paths.
 
-Whether a path changes is asked of :class:`RobotsTxt`. Which paths to ask for follows from the rules
-that are not in both files: :func:`witnesses`.
+Whether a path changes is asked of :class:`ParsedRobotsTxt`. Which paths to ask for follows from the
+rules that are not in both files: :func:`witnesses`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scrapy_rep.robotstxt.lines import DEFAULT, Group, Groups, rules_of
 from scrapy_rep.robotstxt.normal_form import in_upper_case
 from scrapy_rep.robotstxt.pace import PACE, PACE_KEYS
 from scrapy_rep.robotstxt.profiles import named
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
 
 MOST_PATHS: Final = 100
@@ -62,7 +62,7 @@ class _Said(NamedTuple):
     pace: Pace
 
 
-class _Version(RobotsTxt):
+class _Version(ParsedRobotsTxt):
     """One of the two files. Its text is split once, and what it says to a group is read once."""
 
     def __init__(self, body: bytes, profile: str) -> None:

@@ -18,7 +18,7 @@ from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.product_token import product_token
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+|\*")
 """A product token. Names have digits, too, as MJ12bot, although RFC 9309 has none."""
@@ -161,9 +161,9 @@ def _without_effect(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[F
             yield _redundant(file, line, robots, without)
 
 
-def _robots(rules: Sequence[ParsedLine]) -> RobotsTxt:
+def _robots(rules: Sequence[ParsedLine]) -> ParsedRobotsTxt:
     lines = [f"{line.key}: {line.value}" for line in rules]
-    return RobotsTxt.parse("\n".join(["user-agent: *", *lines]).encode("latin-1"))
+    return ParsedRobotsTxt.parse("\n".join(["user-agent: *", *lines]).encode("latin-1"))
 
 
 def _path(line: ParsedLine) -> str:
@@ -172,7 +172,7 @@ def _path(line: ParsedLine) -> str:
 
 
 def _redundant(
-    file: RobotsFile, line: ParsedLine, robots: RobotsTxt, others: Sequence[ParsedLine]
+    file: RobotsFile, line: ParsedLine, robots: ParsedRobotsTxt, others: Sequence[ParsedLine]
 ) -> Finding:
     """Return the finding about a rule, with the one that decides in its place."""
     verdict = robots.verdict(_path(line), "*")

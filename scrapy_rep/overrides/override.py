@@ -35,7 +35,7 @@ from functools import cached_property
 from typing import Final
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE, Verdict, is_undefined
 
 ALLOW: Final = "allow"
@@ -94,14 +94,14 @@ class Override:
         return verdict.rule is not None or (verdict.reason == TOO_COSTLY and self.action == FORBID)
 
     @cached_property
-    def _patterns(self) -> RobotsTxt | None:
+    def _patterns(self) -> ParsedRobotsTxt | None:
         """The paths, as a robots.txt that disallows them."""
         if not self.paths:
             return None
         rules = "".join(f"Disallow: {path}\n" for path in self.paths)
         text = f"User-agent: *\n{rules}"
         # None of the operator's own paths is cut off, however many there are.
-        return RobotsTxt.parse(text, max_size=len(text.encode()) + 1)
+        return ParsedRobotsTxt.parse(text, max_size=len(text.encode()) + 1)
 
 
 class SiteOverrides:
@@ -114,7 +114,7 @@ class SiteOverrides:
         self,
         url: str,
         agent: tuple[str, ...],
-        robots: RobotsTxt | None,
+        robots: ParsedRobotsTxt | None,
         without: Verdict,
         now: float,
     ) -> tuple[Verdict, Override | None]:

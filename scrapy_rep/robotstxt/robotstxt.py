@@ -1,7 +1,8 @@
 """A robots.txt tells whether a URI may be fetched, and by which line.
 
-RFC 9309 section 2.2.2. :class:`RobotsTxt` keeps only the octets until it is asked. Then it compiles
-the rules of the crawler that asks, and keeps those too.
+RFC 9309 section 2.2.2. :class:`ParsedRobotsTxt` keeps only the octets until it is asked. Then it
+compiles the rules of the crawler that asks, and keeps those too. What a robots.txt says about the
+use of pages is read elsewhere, in :mod:`scrapy_rep.preferences.robots_txt`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _NO_PACE: Final = Pace()
 _UNREAD: Final[Any] = object()
 
 Kept = TypeVar("Kept")
-OfClass = TypeVar("OfClass", bound="RobotsTxt")
+OfClass = TypeVar("OfClass", bound="ParsedRobotsTxt")
 
 Lines = tuple[dict[str, int], dict[str, int]]
 """The first line of each disallow and each allow pattern."""
@@ -69,7 +70,7 @@ class Compiled:
         return held if self.lines is None else held + OCTETS_OF_A_LINE * sum(map(len, self.lines))
 
 
-class RobotsTxt:
+class ParsedRobotsTxt:
     """The rules of one robots.txt; made by :meth:`parse`.
 
     Several threads may ask at once. A copy made by :mod:`pickle` or :mod:`copy` has only the octets
@@ -86,13 +87,13 @@ class RobotsTxt:
         """The token that a group names, and its rules, by the tokens that were asked for."""
         self._kept: dict[object, Any] = {}
 
-    def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
+    def __reduce__(self) -> tuple[type[ParsedRobotsTxt], tuple[bytes, Profile]]:
         return type(self), (self._body, self.profile)
 
     def __repr__(self) -> str:
         """Return the size, the profile and the beginning of the file: printable, in one line."""
         said = f"{len(self._body):,} bytes, {self.profile.name}: {printable(self._body)}"
-        return f"<RobotsTxt {said}>"
+        return f"<{type(self).__name__} {said}>"
 
     @classmethod
     def parse(

@@ -34,7 +34,7 @@ from scrapy_rep.sites.refresh import Miss
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.entry import Entry
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
     from scrapy_rep.sites.refresh import Refresher
 
 
@@ -45,7 +45,7 @@ class RulesSignal(Protocol):
     def is_heard(self) -> bool:
         """Whether anything may listen: False once nothing did, or if Scrapy lacks the signal."""
 
-    async def send(self, robots: RobotsTxt, request: Any) -> None:
+    async def send(self, robots: ParsedRobotsTxt, request: Any) -> None:
         """Return when the listeners are done, or too slow. ``request`` asked for the rules."""
 
 
@@ -103,7 +103,7 @@ class RobotsCache:
         refresher: Refresher,
         signal: RulesSignal,
         *,
-        parse: Callable[[bytes], RobotsTxt],
+        parse: Callable[[bytes], ParsedRobotsTxt],
         started: Callable[[], None] = lambda: None,
         ended: Callable[[Authority], None] = lambda authority: None,
         waiting: Callable[[Authority], list[Any]] = lambda authority: [],
@@ -338,7 +338,7 @@ class RobotsCache:
         robots = None if body is None else self._parsed(authority, body)
         return CachedRules(entry, current, robots, now, was_evicted=was_evicted)
 
-    def _parsed(self, authority: Authority, body: bytes) -> RobotsTxt:
+    def _parsed(self, authority: Authority, body: bytes) -> ParsedRobotsTxt:
         old = self._resident.get(authority)
         if old is None or old.robots is None or old.answer is None or old.answer.body != body:
             return self._parse(body)

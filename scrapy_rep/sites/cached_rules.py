@@ -20,7 +20,7 @@ from scrapy_rep.robotstxt.verdict import (
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 
 _WEIGHED_AFTER = 128
 """Verdicts after which rules are measured again: 3,000 rules take 70 us, even if they have not
@@ -64,7 +64,7 @@ class CachedRules:
         self,
         entry: Entry,
         standing: Standing,
-        robots: RobotsTxt | None,
+        robots: ParsedRobotsTxt | None,
         now: float,
         *,
         was_evicted: bool = False,

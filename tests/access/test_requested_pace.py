@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.access.requested_pace import PacePolicy, RequestedPace
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 ROBOTS = RobotsTxt.parse("User-agent: a\nCrawl-delay: 90\nUser-agent: b\nAllow: /\n")

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from tests.benchmarks import inputs
 
 MOMENT = 0.01

@@ -6,10 +6,13 @@ import os
 import signal
 import socket
 import subprocess
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
+from scrapy_rep import commands
 from scrapy_rep.commands.options import parsers
 from tests.commands.running import SCRAPY, assert_one_line, environment, robots, unforked
 from tests.processes import fresh_python, run_python, start_python
@@ -18,17 +21,7 @@ from tests.rows import first, rows
 from tests.site import Site
 from tests.timed import timed
 
-SUBCOMMANDS = (
-    "check",
-    "explain",
-    "sitemaps",
-    "lint",
-    "diff",
-    "filter",
-    "store",
-    "verify",
-    "report",
-)
+SUBCOMMANDS = tuple(parsers()[1])
 ACTIONS = ("list", "show", "export", "import", "forget")
 LOAD = (
     "-c",
@@ -73,6 +66,14 @@ def test_help_has_an_example_and_its_own_exit_statuses(name: str) -> None:
     listed = [int(line.split()[0]) for line in statuses.splitlines() if line[:5].strip().isdigit()]
     without = {"filter": [1], "report": [1, 3]}
     assert listed == [one for one in (0, 1, 2, 3, 130) if one not in without.get(name, [])]
+
+
+def test_each_subcommand_has_a_module_that_runs_it() -> None:
+    """And each module that runs something is a subcommand."""
+    names = [each.name for each in iter_modules(commands.__path__)]
+    modules = {name: import_module(f"{commands.__name__}.{name}") for name in names}
+    runs = {name for name, module in modules.items() if hasattr(module, "run")} - {"cli"}
+    assert runs == set(SUBCOMMANDS)
 
 
 @pytest.mark.parametrize("words", first(1, [[], ["--help"], ["-h"]]))

@@ -20,11 +20,11 @@ from urllib.parse import urljoin
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.filter import LONGEST, chunks_of
 from scrapy_rep.commands.output import EndingError
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.commands.archive import Fields, Response, write_archive
 from tests.commands.running import SCRAPY, Ended, environment, robots, unforked, written

@@ -20,7 +20,7 @@ import pytest
 from scrapy import signals
 from scrapy.http import Response
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from tests.crawl.clock import DAY, Ahead
 from tests.crawl.harness import MODES, crawl_in_child, visit
 from tests.crawl.plugin import LATE, NOTHING, RULES, obey

@@ -8,7 +8,7 @@ import re
 from scrapy.settings import Settings
 
 import scrapy_rep
-from scrapy_rep import stats
+from scrapy_rep import signals, stats
 from scrapy_rep.pages.directives import RESTRICTIONS
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import SETTINGS, RepSettings
@@ -68,6 +68,20 @@ def test_every_stat_is_described() -> None:
         if name.isupper() and isinstance(value, str) and value.startswith("robotstxt/")
     }
     assert described("stat", "reference/stats.rst") == counted
+
+
+def test_every_signal_is_described_and_sent() -> None:
+    """Each signal of this package; another module sends it by its name."""
+    ours = {name for name, value in vars(signals).items() if type(value) is object}
+    assert ours <= described("signal", "reference/signals.rst")
+    used = {
+        found.name
+        for path in (ROOT / "scrapy_rep").glob("[!_]*/*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == signals.__name__
+        for found in node.names
+    }
+    assert ours - used == set()
 
 
 def test_every_meta_key_is_described() -> None:

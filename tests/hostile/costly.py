@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from tests.hostile.test_budgets import quickest
 

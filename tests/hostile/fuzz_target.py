@@ -10,8 +10,8 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
+    from scrapy_rep import RobotsTxt
     from scrapy_rep.robotstxt.profiles import PROFILES
-    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
     from tests.hostile import oracle
 
 AGENTS = ("mybot", "*", "a", "Mozilla/5.0 (compatible; mybot/1.0)")

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
 from tests.timed import timed

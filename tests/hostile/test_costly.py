@@ -14,9 +14,9 @@ from functools import cache
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.commands.explain import explained
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from scrapy_rep.robotstxt.verdict import NO_RULE_MATCHES, TOO_COSTLY
 from tests.benchmarks import inputs

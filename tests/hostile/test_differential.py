@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.profiles import RFC9309
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.robotstxt.paths import match_path
 from tests.rows import first

@@ -1,6 +1,6 @@
 """Bugs that matchers had in the field, by name, as far as they concern text and matching."""
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from tests.hostile.test_budgets import held_by
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.hostile import oracle
 
 AGENT = "mybot"

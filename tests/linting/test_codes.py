@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import get_args
 
+from scrapy_rep import linting
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.codes import CODES, Severity
 from tests.linting.reference import described
 from tests.rows import rows
 
 WITHOUT_A_LINE = {"over-500-kib"}
+MAKERS = ("finding", "finding_at")
+"""What makes a finding, of the code that it is given first."""
+
+CHECKS = [
+    ast.parse(path.read_text("utf-8")) for path in Path(linting.__file__).parent.glob("*checks.py")
+]
+
+
+def test_every_check_is_made_by_lint() -> None:
+    """A function that checks, and that nothing calls, finds nothing."""
+    functions = {
+        node.name: {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        for tree in CHECKS
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+    checks = {name for name in functions if name.startswith("check_")}
+    assert checks - functions["lint"] == set()
+
+
+def test_every_code_of_a_finding_is_in_the_table() -> None:
+    """One that is not would raise in the middle of a file."""
+    found = {
+        node.args[0].value
+        for tree in CHECKS
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in MAKERS
+        if isinstance(node.args[0], ast.Constant)
+    }
+    assert found
+    assert found - {*CODES} == set()
 
 
 def test_the_page_has_every_code_in_alphabetical_order() -> None:

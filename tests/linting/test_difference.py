@@ -9,10 +9,10 @@ from string import ascii_lowercase
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.effects import difference, witnesses
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 from tests.timed import timed
 

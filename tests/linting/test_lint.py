@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.linting.checks import lint
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.rows import rows
 from tests.timed import timed

@@ -1,6 +1,6 @@
 """RFC 9309 section 2.1: rules and groups."""
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 
 
 def test_a_group_is_terminated_by_a_user_agent_line() -> None:

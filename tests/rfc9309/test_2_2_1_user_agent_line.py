@@ -1,7 +1,7 @@
 """RFC 9309 section 2.2.1: the user-agent line."""
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.product_token import product_token
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 HEADER = "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"

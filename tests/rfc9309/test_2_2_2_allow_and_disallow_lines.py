@@ -2,7 +2,7 @@
 
 import itertools
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from tests.rows import rows
 
 

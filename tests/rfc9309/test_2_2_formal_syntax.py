@@ -1,6 +1,6 @@
 """RFC 9309 section 2.2: the ABNF, production by production."""
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from tests.rows import rows
 
 CLOSED = "https://e.org/closed"

@@ -1,6 +1,6 @@
 """RFC 9309 section 2.5: the parsing limit."""
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from tests.rows import rows
 

@@ -1,6 +1,6 @@
 """RFC 9309 section 5: the examples."""
 
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep import RobotsTxt
 from tests.rows import rows
 
 SIMPLE = b"""\

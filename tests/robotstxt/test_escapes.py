@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.normal_form import as_written, form_of, readings, within_escapes
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.hostile import oracle
 from tests.rows import rows
 

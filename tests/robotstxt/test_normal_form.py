@@ -1,8 +1,8 @@
 """Normal form, and parsed patterns."""
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.normal_form import form_of, origin_of
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.robotstxt.paths import match_path
 from tests.rows import rows
 

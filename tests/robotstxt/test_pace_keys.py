@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import scrapy_rep
+from scrapy_rep import RobotsTxt
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.effects import difference
 from scrapy_rep.robotstxt.lines import AGENT, CLEAN_PARAM, HOST, SITEMAP, SPELLINGS
 from scrapy_rep.robotstxt.pace import PACE
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 EXAMPLES = {key: row.wanted.split(": ", 1)[1] for key, row in PACE.items()}

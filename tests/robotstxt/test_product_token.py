@@ -2,9 +2,9 @@
 
 # ruff: noqa: E501 (User-Agent strings are quoted whole)
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.product_token import FORMS, product_token, tokens_of
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 RFC = PROFILES["rfc9309"]

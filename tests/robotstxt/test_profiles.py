@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.profiles import PROFILES, named
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 EXAMPLE_1994_1 = b"""\

@@ -5,10 +5,11 @@ import random
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
 from scrapy_rep.robotstxt.printable import printable, without_credentials
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import OCTETS_OF_A_LINE, RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import OCTETS_OF_A_LINE
 from scrapy_rep.robotstxt.verdict import Rule, Verdict
 from tests.rows import rows
 

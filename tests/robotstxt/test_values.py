@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.pace import Pace
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Rule, Verdict
 from tests.benchmarks import inputs
 from tests.hostile.test_budgets import BODIES, held_by

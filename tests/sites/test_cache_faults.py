@@ -9,9 +9,9 @@ import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import Decision, Policy
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.refresh import Miss
 from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
 
