@@ -352,3 +352,11 @@ def test_rules_are_never_followed_too_long_nor_fetched_too_often(walks: int) -> 
     rng = random.Random(9309)
     for _ in range(walks):
         _walk(rng, 20)
+
+
+def test_an_answer_that_is_a_failure_for_this_crawler_does_not_count() -> None:
+    """RFC 9309 section 2.3.1.4: another crawler that shares the store took the status otherwise."""
+    policy = replace(POLICY, temporary=frozenset({429}))
+    entry = Entry(Answer(429, fetched_at=NOW))
+    assert in_force(entry, NOW, POLICY) == (entry.answer, None)
+    assert in_force(entry, NOW, policy) == (None, None)
