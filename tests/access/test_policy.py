@@ -346,7 +346,7 @@ def _walk(rng: random.Random, steps: int) -> None:
         assert standing(entry, now, POLICY).decision is not Decision.WAIT
 
 
-@pytest.mark.parametrize("walks", first(1, [1_000, deep(8_000, 100_000)]))
+@pytest.mark.parametrize("walks", first(1, [1_000, deep(4_000, 100_000)]))
 def test_rules_are_never_followed_too_long_nor_fetched_too_often(walks: int) -> None:
     """RFC 9309 section 2.4, on seeded walks of time: back, ten years ahead, and over 2038."""
     rng = random.Random(9309)
