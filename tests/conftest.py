@@ -13,11 +13,14 @@ import scrapy
 from pytest_twisted import ensureDeferred
 
 from tests import timed
+from tests.rows import deep
 from tests.site import Site
 from tests.stores.servers import RedisServer, running_server
 
 # A busy machine is no failure, and what fails, fails each time; the slow fuzz tests seek new cases.
-hypothesis.settings.register_profile("scrapy_rep", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "scrapy_rep", deadline=None, derandomize=True, max_examples=deep(40, 1_000)
+)
 hypothesis.settings.load_profile("scrapy_rep")
 
 
