@@ -54,7 +54,7 @@ def test_ci_runs_environments_of_tox_only() -> None:
     """And each of them exists."""
     names = {
         name
-        for line in re.findall(r'"\$tox" run-parallel .*-e ([\w,]+)', text_of(".ci/run"))
+        for line in re.findall(r'"\$tox" run-parallel .*-e ([\w,]+),"', text_of(".ci/run"))
         for name in line.split(",")
     }
     names |= set(re.findall(r'"\$tox" run -e ([\w-]+)', text_of(".ci/run")))
