@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import hypothesis
 import pytest
@@ -13,11 +13,14 @@ import scrapy
 from pytest_twisted import ensureDeferred
 
 from tests import timed
+from tests.rows import deep
 from tests.site import Site
 from tests.stores.servers import RedisServer, running_server
 
 # A busy machine is no failure, and what fails, fails each time; the slow fuzz tests seek new cases.
-hypothesis.settings.register_profile("scrapy_rep", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "scrapy_rep", deadline=None, derandomize=True, max_examples=deep(40, 1_000)
+)
 hypothesis.settings.load_profile("scrapy_rep")
 
 
@@ -53,13 +56,20 @@ def _longest(item: pytest.Item) -> float:
     return float(limit.args[0]) if limit else 0.0
 
 
-def pytest_collection_finish() -> None:
-    """No later collection of garbage looks at the tests themselves, of which there are thousands.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """No collection of garbage looks at the tests themselves, of which there are thousands.
 
-    Each crawl of the tests collects garbage at its end: this makes a collection ten times quicker.
+    Not while they are found, which takes a sixth of that time, and not at the end of each crawl:
+    there it is ten times as quick without them.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="module")

@@ -54,13 +54,13 @@ def test_ci_runs_environments_of_tox_only() -> None:
     """And each of them exists."""
     names = {
         name
-        for line in re.findall(r'"\$tox" run-parallel .*-e ([\w,]+)', text_of(".ci/run"))
+        for line in re.findall(r'"\$tox" run-parallel .*-e ([\w,]+),"', text_of(".ci/run"))
         for name in line.split(",")
     }
-    names |= set(re.findall(r"tests_in ([\w-]+)$", text_of(".ci/run"), re.MULTILINE))
+    names |= set(re.findall(r'"\$tox" run -e ([\w-]+)', text_of(".ci/run")))
     names |= set(re.findall(r"environment: (\w+)\}", text_of(".github/workflows/tests.yml")))
     sections = " ".join(re.findall(r"^\[testenv:(.+)\]$", text_of("tox.ini"), re.MULTILINE))
-    assert names >= {"slow", "waits", "timed", "style", "types", "site", "build"}
+    assert names >= {"slow", "waits", "timed", "style", "types", "coverage", "site", "build"}
     for name in names - {"newest"}:
         assert name.removesuffix("-py310") in re.findall(r"[\w-]+", sections), name
 
@@ -80,10 +80,15 @@ def test_only_tests_with_bounds_on_time_are_run_again_by_themselves() -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_hold_no_secret_and_few_rights(path: object) -> None:
-    """Publishing is by trusted publishing; a checkout leaves no credentials behind."""
+    """Publishing is by trusted publishing; a checkout leaves no credentials behind.
+
+    Each action is named by the digest of a release.
+    """
     text = path.read_text("utf-8")  # type: ignore[attr-defined]
     assert "secrets." not in text
     assert "password" not in text.replace("no password", "")
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+    for action in re.findall(r"uses: (.+)", text):
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
     if "jobs:" in text:
         assert re.search(r"^permissions:", text, re.MULTILINE)

@@ -279,7 +279,7 @@ def _good_until(
         ends.append(retry_at(failure, policy))
         if decision is Decision.FOLLOW and answer is not None:
             ends.append(answer.fetched_at + policy.stale_if_unreachable)
-    elif answer is not None:
+    elif answer is not None:  # pragma: no branch (of nothing, no state is good)
         ends.append(refresh_at(answer, policy))
     return min(ends)
 

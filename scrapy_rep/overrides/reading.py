@@ -17,7 +17,7 @@ from scrapy_rep.settings import RepSettings, product_tokens
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # pragma: no cover (Python 3.10)
 
 _REQUIRED: Final = ("authority", "action", "reason", "by", "until")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, Failure, merge
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Asker, Entry, Failure, merge
 
 NOW = 1_700_000_000.0
 RULES = Answer(200, b"Disallow: /\n", fetched_at=NOW)
@@ -102,3 +102,16 @@ def test_the_order_in_which_parts_with_right_dates_come_does_not_matter() -> Non
                 kept = merge(kept, entry, NOW)
             results.append(kept)
         assert results[0] == results[1] == results[2]
+
+
+def test_a_refusal_that_may_be_due_to_the_request_holds_for_requests_like_it() -> None:
+    """RFC 9309 section 2.3.1.3: of another proxy or login nothing is known; twenty are enough."""
+    direct, proxied = Asker(), Asker("proxy.example:80")
+    login = Asker(login=b"Basic YTpi")
+    assert replace(REFUSAL, status=401).holds_for(direct)
+    assert not replace(REFUSAL, status=401).holds_for(login)
+    assert replace(REFUSAL, status=401, refused_to=frozenset({login})).holds_for(login)
+    assert REFUSAL.holds_for(proxied)
+    assert not replace(REFUSAL, proxied=True).holds_for(direct)
+    others = frozenset(Asker(f"{number}.example:80") for number in range(20))
+    assert replace(REFUSAL, proxied=True, refused_to=others).holds_for(direct)

@@ -65,7 +65,7 @@ def answer(rnd: random.Random, site: Site) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(deep(5, 50)))
+@pytest.mark.parametrize("seed", range(deep(3, 50)))
 def test_check_and_filter_say_what_a_crawl_does(site: Site, tmp_path: Path, seed: int) -> None:
     """Each URL is fetched, forbidden, or has no rules; the command says which of them."""
     rnd = random.Random(seed)

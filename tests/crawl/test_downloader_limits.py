@@ -192,7 +192,7 @@ async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
     assert late == []
 
 
-@pytest.mark.parametrize("by", [obey, by_hand], ids=["add-on", "by hand"])
+@pytest.mark.parametrize("by", first(1, [obey, by_hand]), ids=["add-on", "by hand"])
 @pytest.mark.parametrize("how", first(1, HOW))
 async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
     site: Site, how: str, by: Any

@@ -30,7 +30,7 @@ and not in what they call, is Python itself.
 MODULES = [name for name in modules("scrapy_rep") if not name.startswith(LEFT_OUT)]
 """Every other module of the package."""
 
-PARTS = 8
+PARTS = deep(4, 8)
 
 A_PART = deep(1, 1_000)
 """Places of a part that a run strikes, drawn by a seed: all of them take over ten minutes."""

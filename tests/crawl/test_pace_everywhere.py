@@ -69,12 +69,15 @@ async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_ther
 
 @pytest.mark.parametrize(
     ("order", "paths"),
-    [
-        # The downloader has them before the gate does; the host begins to ask in between.
-        (50, ["/", "/1?0.5", "/2?0.5"]),
-        # What is held up counts as sent after a moment, so the next is an interval behind it.
-        (950, ["/0?1.3", "/1?1.3"]),
-    ],
+    first(
+        1,
+        [
+            # The downloader has them before the gate does; the host begins to ask in between.
+            (50, ["/", "/1?0.5", "/2?0.5"]),
+            # What is held up counts as sent after a moment, so the next is an interval behind it.
+            (950, ["/0?1.3", "/1?1.3"]),
+        ],
+    ),
     ids=["before the gate", "behind it"],
 )
 async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(

@@ -28,7 +28,7 @@ from tests.replies import Hang, Reply
 from tests.rows import first
 from tests.site import Site
 
-LATE = Reply(200, RULES, delay=0.3)
+LATE = Reply(200, RULES, delay=0.15)
 QUEUES = "ScrapyPriorityQueue", "DownloaderAwarePriorityQueue"
 PACED = "User-agent: *\nCrawl-delay: {}\nDisallow: /private\n"
 
@@ -277,7 +277,7 @@ class LazySpider(ClosingSpider):
     def opened(self) -> None:
         """The stop is arranged: two seconds after there are as many as slow ``start()`` down."""
         is_full = self.crawler.stats.get_value("scheduler/enqueued", 0) >= MANY
-        call_later(2.0 if is_full else 0.01, self.stop if is_full else self.opened)
+        call_later(1.0 if is_full else 0.01, self.stop if is_full else self.opened)
 
     async def start(self) -> AsyncIterator[Any]:
         """Requests without end."""
@@ -290,7 +290,7 @@ MANY = 1_000
 
 @pytest.mark.parametrize(
     "robots",
-    first(2, [Hang(), RULES, PACED.format(30), Reply(200, PACED.format(30), delay=1.3)]),
+    first(1, [Hang(), RULES, PACED.format(30), Reply(200, PACED.format(30), delay=1.3)]),
     ids=["hangs", "slow pages", "paced", "paced late"],
 )
 async def test_a_start_without_end_is_slowed_down(

@@ -278,7 +278,7 @@ def emptied(server: RedisServer, seconds: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seconds", [deep(40.0, 300.0)])
+@pytest.mark.parametrize("seconds", [deep(25.0, 300.0)])
 def test_a_cluster_outlives_whatever_its_server_does(
     site: Site, server: RedisServer, tmp_path: Path, seconds: float
 ) -> None:

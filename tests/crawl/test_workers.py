@@ -145,7 +145,7 @@ def crawl_together(
     return Workers(server.uri, directory, REP_TIMEOUT=15, **settings)
 
 
-SIZES = first(1, [30, deep(150, 500)])
+SIZES = first(1, [30, deep(80, 500)])
 
 
 @pytest.mark.slow

@@ -16,10 +16,10 @@ from tests.rows import deep
 from tests.site import Site
 from tests.stores.servers import RedisServer
 
-WORLDS = deep(24, 300)
+WORLDS = deep(16, 300)
 """How many worlds there are."""
 
-DEFAULT = 4
+DEFAULT = 3
 """How many worlds the default run has."""
 
 

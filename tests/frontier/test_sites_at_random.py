@@ -249,4 +249,4 @@ def test_everything_holds_where_the_queues_have_one_order() -> None:
 @pytest.mark.parametrize("world", [World, WorldByPriority])
 def test_everything_holds_in_many_worlds(world: type[World]) -> None:
     """New ones each time."""
-    run(world, deep(200, 5_000), 80, derandomize=False)
+    run(world, deep(100, 5_000), 80, derandomize=False)

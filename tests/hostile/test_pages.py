@@ -16,7 +16,7 @@ from scrapy_rep.pages.links import urls_not_to_follow
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile.test_budgets import calibration, quickest
 from tests.pages.cases import response
-from tests.rows import first
+from tests.rows import deep, first
 from tests.timed import timed
 
 MOST = 0.050
@@ -157,7 +157,7 @@ def octets_of(parts: list[str]) -> bytes:
     return "".join(parts).encode("utf-8", "surrogatepass")
 
 
-@settings(max_examples=150)
+@settings(max_examples=deep(60, 2_000))
 @given(
     st.lists(st.sampled_from(MARKUP) | st.text(max_size=5), max_size=60).map(octets_of)
     | st.binary(max_size=200).map(b"<meta name=robots content=noindex>".__add__),

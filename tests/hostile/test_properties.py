@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile import oracle
+from tests.rows import deep
 
 AGENT = "mybot"
 
@@ -20,7 +21,7 @@ patterns = st.lists(pieces, max_size=8).map("".join)
 rooted = patterns.map(lambda text: "/" + text)
 paths = st.lists(pieces, max_size=10).map(lambda parts: "/" + "".join(parts))
 rule_lines = st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted | patterns).map(": ".join)
-quick = settings(max_examples=150)
+quick = settings(max_examples=deep(60, 2_000))
 
 
 def body_of(rules: list[str]) -> bytes:
@@ -69,7 +70,7 @@ bodies = (
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=deep(80, 2_000))
 @given(profile=st.sampled_from([*PROFILES]), body=bodies, url=urls, agent=agents)
 def test_nothing_is_ever_raised(
     profile: str, body: bytes, url: str, agent: str | list[str] | tuple[str, ...]

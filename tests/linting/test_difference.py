@@ -256,3 +256,15 @@ def test_thousands_of_wildcards_take_a_few_seconds(others_set_aside: None) -> No
         assert difference(old, new)
         spent.append(time.process_time() - started)
     assert min(spent) < 4
+
+
+def test_a_request_rate_is_part_of_the_pace() -> None:
+    """One interval may be asked for in two ways, and both are said."""
+    [found] = difference(OLD, OLD + b"Request-rate: 1/10\n")
+    assert (found.old_pace, found.new_pace) == ({}, {"request rate": "1/10 s"})
+
+
+def test_pairs_of_wildcards_are_looked_at_up_to_a_limit() -> None:
+    """RFC 9309 section 3: a file of wildcards alone costs no more than others."""
+    patterns = [f"/{number}*x" for number in range(150)]
+    assert len(witnesses(patterns, patterns)) < 4 * 20_000

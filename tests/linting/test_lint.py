@@ -340,3 +340,17 @@ def test_hostile_file_is_linted_in_bounded_time(body: bytes) -> None:
     spent = time.process_time()
     lint(body)
     assert time.process_time() - spent < 2.0
+
+
+@rows(
+    "body, found",
+    [
+        ("User-agent: *\n".encode("utf-16"), ["not-utf-8"]),
+        (b"User-agent: *\nDisallow:\nSitemap: https://[e.org/s.xml\n", ["sitemap-not-absolute"]),
+        (b"nonsense\n" * 101, ["line-not-understood"] * 100),
+    ],
+)
+def test_what_cannot_be_read_is_said(body: bytes, found: list[str]) -> None:
+    """Another encoding, a malformed URL, and lines without sense: a hundred of them."""
+    wanted = set(found)
+    assert [one.code for one in lint(body) if one.code in wanted] == found

@@ -172,3 +172,26 @@ def test_patterns_that_cost_too_much_never_allow() -> None:
     costly = RobotsTxt.parse(f"User-agent: *\nDisallow: {pattern}\n".encode())
     too_costly = costly.verdict(SITE + path, "*").reason == "too costly"
     assert verdict(forbid, path, OPEN).allowed is not too_costly
+
+
+def test_another_group_that_says_the_same_is_no_use_of_an_override() -> None:
+    """The verdict is by its rules, and nothing was overridden."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\n\nUser-agent: friend\nDisallow: /\n")
+    found = verdict(site({"action": "agent", "agent": "friend"}), "/x", robots)
+    assert (found.allowed, found.group, found.override) == (False, "friend", None)
+
+
+def test_the_name_of_an_override_says_whose_it_is() -> None:
+    """A line of the log tells entries of several sites apart."""
+    [override] = read_overrides(
+        [
+            {
+                "authority": SITE,
+                "action": "allow",
+                "reason": "why",
+                "by": "who",
+                "until": "2027-01-01",
+            }
+        ]
+    )
+    assert override.name == f"{SITE}, allow, entry 1: why (who, until 2027-01-01)"

@@ -48,3 +48,32 @@ def test_another_link_opens_a_url_in_each_of_its_forms(encoding: str) -> None:
     markup = page_source(page(html, encoding)).markup
     assert markup is not None
     assert urls_not_to_follow(markup, "https://e.org/") == frozenset()
+
+
+def closed_by(html: str, base: str = "https://e.org/") -> frozenset[str]:
+    """The URLs that a page closes."""
+    markup = page_source(page(f"<html><body>{html}", "iso-8859-1")).markup
+    assert markup is not None
+    return urls_not_to_follow(markup, base)
+
+
+@rows(
+    "html",
+    [
+        '<a href="/x">x</a>',
+        '<a href="/nofollow">the word alone</a>',
+        '<a rel="nofollow">no reference</a>',
+        '<a rel="nofollow" href="//[x/">malformed</a>',
+        '<a rel="nofollow" href="https://e.org:port/?\xe9">malformed where it is compared</a>',
+    ],
+)
+def test_a_page_without_a_link_to_leave_closes_no_url(html: str) -> None:
+    """HTML Living Standard, link type nofollow; what is no URL leads nowhere."""
+    assert closed_by(html) == frozenset()
+
+
+def test_a_base_counts_unless_it_is_malformed() -> None:
+    """HTML Living Standard, 4.2.3."""
+    link = '<a rel="nofollow" href="x">x</a>'
+    assert closed_by(f'<base href="/dir/">{link}') == {"https://e.org/dir/x"}
+    assert closed_by(f'<base href="//[x/">{link}') == {"https://e.org/x"}

@@ -8,7 +8,7 @@ import pytest
 from scrapy.http import Response, TextResponse, XmlResponse
 
 from scrapy_rep import page_directives
-from scrapy_rep.pages.markup import Markup, Meta
+from scrapy_rep.pages.markup import MOST_IN_HEAD, Markup, Meta
 from tests.pages.cases import CHOICE, HTML, META_1996, REPEXT, XML, Case, parameters, response
 from tests.rows import rows
 
@@ -261,3 +261,15 @@ def test_a_mark_takes_precedence_over_the_header() -> None:
     markup = Markup(page.encode("utf-16"), "text/html; charset=windows-1251")
     assert [link.href for link in markup.anchors] == ["/привет"]
     assert markup.encoding == "utf-8"
+
+
+@rows("octets", [b"", b"<!-- ", b"\x00", b"<meta name=robots"])
+def test_a_page_without_an_element_says_nothing(octets: bytes) -> None:
+    """HTML Living Standard: there is no error, and nothing to obey."""
+    assert [*Markup(octets).metas(["robots"], everywhere=True)] == []
+
+
+def test_elements_are_read_up_to_a_limit() -> None:
+    """RFC 9309 section 3: pages of a million elements cost no more."""
+    late = html_head("<meta>" * 4 * MOST_IN_HEAD + M)
+    assert page_directives(response(late)).restrictions == set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 
@@ -253,3 +253,26 @@ def test_a_date_is_read_in_each_usual_form(moment: datetime | None, texts: list[
         assert (alone.unavailable_after, alone.restrictions) == (moment, set()), text
         more = page_directives(response(robots(f"unavailable_after: {text}, noai")))
         assert (more.unavailable_after, more.restrictions) == (moment, {"noai"}), text
+
+
+def test_a_page_is_noindex_from_the_moment_it_names() -> None:
+    """Google: unavailable_after; the directive noindex itself holds at any time."""
+    later = page_directives(response(robots("unavailable_after: 2030-01-02")))
+    moment = datetime(2030, 1, 2, tzinfo=timezone.utc)
+    assert later.is_noindex(moment)
+    assert not later.is_noindex(moment - timedelta(seconds=1))
+    assert page_directives(response(robots("noindex"))).is_noindex(moment)
+
+
+def test_metas_are_read_up_to_a_limit() -> None:
+    """RFC 9309 section 3: 32 KiB of them, whatever comes after."""
+    filler = meta("x, " * 6_000)
+    assert page_directives(response(head(filler, meta("noindex")))).restrictions == {"noindex"}
+    assert page_directives(response(head(filler, filler, meta("noindex")))).restrictions == set()
+
+
+def test_a_date_that_is_too_long_is_none() -> None:
+    """No more of it is read than any date has."""
+    for text in ("2030-01-02" + "0" * 70, "Wednesday," + ",1" * 70):
+        found = page_directives(response(robots(f"unavailable_after: {text}")))
+        assert found.unavailable_after is None

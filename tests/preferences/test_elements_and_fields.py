@@ -35,3 +35,16 @@ def test_an_element_says_the_same_beside_any_field(
     assert [one for one in said if one != "search=y"] == answer.split()
     assert ("search=y" in said) == ("Content-Usage" in dict(lines))
     assert len(found.licenses) == licenses
+
+
+def test_a_licence_beside_a_malformed_base_is_of_the_page() -> None:
+    """HTML Living Standard, 4.2.3: such a base does not count."""
+    link = '<base href="//[x/"><link rel="license" type="application/rsl+xml" href="/l.xml">'
+    found = usage_preferences(response(f"<head>{link}</head><body>text</body>"))
+    assert [one.url for one in found.licenses] == ["https://example.org/l.xml"]
+
+
+def test_the_answers_leave_out_what_is_unknown() -> None:
+    """draft-ietf-aipref-vocab-08 section 5.1."""
+    found = usage_preferences(response("", [("Content-Usage", "train-ai=n, search=y")]))
+    assert found.answers == {"train-ai": "disallowed", "search": "allowed"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep import RobotsTxt
+from scrapy_rep.preferences.robots_txt import refusal_by_name
 from tests.preferences.answers import answers
 from tests.rows import rows
 
@@ -246,3 +247,23 @@ def test_a_category_that_does_not_exist_is_an_error_of_the_caller() -> None:
     assert found is not None
     with pytest.raises(KeyError, match="ai-train"):
         found["ai-train"]
+
+
+def test_a_rule_says_the_same_about_each_page() -> None:
+    """draft-ietf-aipref-attach-05 section 3."""
+    robots = RobotsTxt.parse(FIGURE)
+    for path in ("/ai-ok/a", "/ai-ok/b", "/ai-ok/a"):
+        assert answers(robots.preferences(f"https://e.org{path}", "otherbot")) == "train-ai=y"
+
+
+@rows(
+    "path, group",
+    [("/", None), ("/private", "google-extended"), ("/all", None)],
+)
+def test_a_purpose_is_refused_by_the_group_that_names_it(path: str, group: str | None) -> None:
+    """draft-kelley-aipref-training-preference-signal-00; never by the group of all crawlers."""
+    named = "User-agent: Google-Extended\nDisallow: /private\n"
+    whole = RobotsTxt.parse("User-agent: *\nDisallow: /all\n" + named)
+    found = refusal_by_name(whole, f"https://e.org{path}", "google-extended")
+    assert (None if found is None else found.group) == group
+    assert refusal_by_name(RobotsTxt.parse(OWN), "https://e.org/admin", "google-extended") is None

@@ -9,8 +9,8 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
 from scrapy_rep.robotstxt.printable import printable, without_credentials
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import OCTETS_OF_A_LINE
-from scrapy_rep.robotstxt.verdict import Rule, Verdict
+from scrapy_rep.robotstxt.robotstxt import MOST_AGENTS, OCTETS_OF_A_LINE
+from scrapy_rep.robotstxt.verdict import Rule, Verdict, as_plain
 from tests.rows import rows
 
 BODY = b"""\
@@ -384,3 +384,17 @@ def test_no_octets_break_the_line_of_a_file_or_a_verdict() -> None:
         verdict = Verdict(False, Rule(False, f"/{c}", 1), 1, f"a{c}", f"b{c}")
         assert str(verdict).isprintable()
         assert repr(verdict.rule).isprintable()
+
+
+def test_questions_under_many_spellings_of_an_agent_are_answered_as_those_under_one() -> None:
+    """RFC 9309 section 3: what is kept for each of them is dropped in time."""
+    robots = RobotsTxt.parse(BODY)
+    for number in range(200):
+        assert not robots.allowed("https://e.org/private", f"MyBot/{number}")
+    assert len(robots._allows) <= 4 * MOST_AGENTS
+
+
+def test_json_has_the_rule_of_a_verdict_as_its_line() -> None:
+    """RFC 9309 section 2.2.2."""
+    said = as_plain(RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot"))
+    assert (said["allowed"], said["rule"], said["line"]) == (False, "Disallow: /private", 4)

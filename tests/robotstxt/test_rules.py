@@ -9,6 +9,7 @@ import pytest
 from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.patterns import LONGEST_LITERAL, Patterns
 from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.rules import (
     MANY_PREFIXES,
     MOST_INNER,
@@ -126,6 +127,8 @@ def test_rules_that_exceed_the_budget_disallow() -> None:
         rules = rules_of(disallow, allow)
         assert rules.match(path) == Match(path, False, too_costly=True)
         assert not rules.matcher()("https://e.org" + path)
+    robots = RobotsTxt.parse("User-agent: *\n" + "".join(f"Disallow: {one}\n" for one in many))
+    assert robots.verdict("https://e.org" + path, "x").reason == "too costly"
     assert rules_of(["/x"], many).matcher()("https://e.org" + path)
     assert rules_of(["/x"], many).match(path) == Match(path)
     assert rules_of(["/"], [*many, "/b", "/*a"]).match("/b").allow

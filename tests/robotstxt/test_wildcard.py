@@ -96,3 +96,8 @@ def test_the_pieces_of_a_pattern_are_in_normal_form() -> None:
 def test_every_path_that_a_pattern_matches_holds_its_literal(pattern: str, literal: str) -> None:
     """RFC 9309 section 2.2.2: what may differ in a query is no part of it."""
     assert parsed(pattern).literal == literal
+
+
+def test_a_path_that_begins_otherwise_does_not_match() -> None:
+    """RFC 9309 section 2.2.3: the octets before the first wildcard stand at the start."""
+    assert not matches("/a*b", "/b/a/b")

@@ -76,7 +76,7 @@ def test_a_sound_file_brings_all_entries(sound: bytes, path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "cut"), first(1, [(20, True), (60, False), (deep(400, 20_000), False)])
+    ("times", "cut"), first(1, [(20, True), (60, False), (deep(200, 20_000), False)])
 )
 def test_a_damaged_file_never_gives_a_wrong_entry(
     sound: bytes, path: Path, times: int, cut: bool

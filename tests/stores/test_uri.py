@@ -15,7 +15,7 @@ from scrapy_rep.stores import check_store
 from scrapy_rep.stores.redis_client import open_client
 from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.uri import SCHEMES, shown
-from tests.rows import rows
+from tests.rows import deep, rows
 
 WORD = "hunter2"
 
@@ -78,7 +78,7 @@ def test_a_plain_secret_is_never_shown(form: str, scheme: str) -> None:
         assert WORD not in text.lower()
 
 
-@settings(max_examples=100)
+@settings(max_examples=deep(40, 2_000))
 @given(form=st.sampled_from(URIS), scheme=schemes, secret=secrets)
 @example(form="{scheme}://:{secret}@host", scheme="redis", secret=f"{WORD}#x")
 @example(form="{scheme}://:{secret}@host", scheme="redis", secret=f"{WORD}/x")
