@@ -68,6 +68,14 @@ def test_a_cluster_is_measured() -> None:
     assert min(costs) > 0
 
 
+def test_what_a_request_costs_redis_is_measured() -> None:
+    """Three queues, and ours with two numbers of hosts: eight requests are popped at once."""
+    rows = printed("redis_queue", "400")
+    assert [len(row.replace(",", "").split()) for row in rows] == [12] * 4
+    figures = [[float(word) for word in row.split()[4::2]] for row in rows]
+    assert [row[-1] for row in figures] == [1.0, 1.0, 0.125, 0.125]
+
+
 def test_the_frontier_is_measured() -> None:
     """Three queues have a cost and a len() for each number of sites, and four kinds a memory."""
     _, *rows = printed("frontier", "10", "20")
