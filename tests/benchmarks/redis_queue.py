@@ -34,7 +34,7 @@ def cost(client: Any, command: str, count: int, do: Callable[[], None]) -> str:
     client.config_resetstat()
     do()
     used = client.info("commandstats")[f"cmdstat_{command}"]
-    return f"{used['usec'] / count:>10.1f} us {used['calls'] / count:>8.3f}"
+    return f"{used['usec'] / count:>10.1f}{used['calls'] / count:>10.3f}"
 
 
 def measure(path: str, hosts: int, each: int) -> str:
@@ -58,11 +58,13 @@ def measure(path: str, hosts: int, each: int) -> str:
         popped = cost(client, QUEUES[path][1], count, pop)
         assert len(queue) == 0
     name = f"{path.rpartition('.')[2]}, {hosts} x {each}"
-    return f"{name:32}{memory:>8.0f} octets {pushed} {popped}"
+    return f"{name:32}{memory:>10.0f}{pushed}{popped}"
 
 
 if __name__ == "__main__":
     hosts = argument(1_000_000)
+    head = ("octets", "push, us", "commands", "pop, us", "commands")
+    print(" " * 32, *(f"{word:>10}" for word in head), sep="")
     for path in QUEUES:
         print(measure(path, hosts, 1), flush=True)
     print(measure("scrapy_rep.redis_queue.HostQueue", max(hosts // 20, 1), 20), flush=True)
