@@ -68,6 +68,15 @@ def test_a_cluster_is_measured() -> None:
     assert min(costs) > 0
 
 
+def test_what_a_request_costs_redis_is_measured() -> None:
+    """Three queues, and ours with two numbers of hosts: eight requests are popped at once."""
+    _, *rows = printed("redis_queue", "400")
+    figures = [[float(word) for word in row[32:].split()] for row in rows]
+    assert [len(row) for row in figures] == [5] * 4
+    assert min(min(row) for row in figures) > 0
+    assert [round(row[4], 1) for row in figures] == [1.0, 1.0, 0.1, 0.1]
+
+
 def test_the_frontier_is_measured() -> None:
     """Three queues have a cost and a len() for each number of sites, and four kinds a memory."""
     _, *rows = printed("frontier", "10", "20")

@@ -165,6 +165,29 @@ def test_nothing_is_left_of_a_site_without_requests(client: Any) -> None:
     assert client.pttl(f"{KEY}:pushed") > 0
 
 
+def test_the_last_worker_takes_away_what_was_known_of_the_sites(client: Any) -> None:
+    """If there are no requests any more: a million sites would stay there for ever."""
+    queue, other = queue_of(client), queue_of(client)
+    push(queue, *pages("a", 1), *pages("b", 1))
+    queue.not_before("https://a.example", 60.0, 60.0)
+    other._step(0)
+    queue._step(0)
+    queue._leave()
+    assert popped(other) == pages("b", 1)
+    other._leave()
+    assert client.zcard(f"{KEY}:due") == 1  # the request to a.example waits
+    queue._step(0)
+    queue.not_before("https://a.example", 0.0, 60.0)
+    queue._step(0)
+    queue._pause_until = 0.0
+    assert popped(queue) == pages("a", 1)
+    other._step(0)
+    queue._leave()
+    assert client.zcard(f"{KEY}:due") == 1  # the other one is there
+    other._leave()
+    assert client.keys("*") == []
+
+
 def test_a_site_is_not_asked_before_its_time(queue: HostQueue) -> None:
     """Others are."""
     push(queue, *pages("a", 3), *pages("b", 3))

@@ -18,7 +18,8 @@
 - ``KEY:pushed``: the number of the last push of each worker.
 - ``KEY:unreadable``: what could not be read, for a person to look at.
 
-A site that has no requests is forgotten when its time has come, so nothing grows for ever.
+A site that has no requests is forgotten when its time has come, or when the last worker leaves an
+empty queue, so nothing grows for ever.
 """
 
 from __future__ import annotations
@@ -137,6 +138,8 @@ if #taken == 0 then
     moved = all_back(worker)
     if moved < 1000 then redis.call('ZREM', workers, worker) end
     redis.call('HDEL', pushed, worker)
+    local others = redis.call('ZCOUNT', workers, 0, '+inf')
+    if others + redis.call('EXISTS', queue, out, old) == 0 then redis.call('UNLINK', due, pace) end
     return {now, 'left', 0, moved, 0}
   end
   if may_judge then

@@ -142,15 +142,22 @@ def test_sites_that_wait_stop_no_worker(site: Site, queue: RedisServer, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"},
+        {"ADDONS": {}, "ROBOTSTXT_OBEY": True},
+    ],
+    ids=["with the add-on", "without it"],
+)
 def test_workers_with_an_older_class_may_go_on_during_an_upgrade(
-    site: Site, queue: RedisServer, tmp_path: Path
+    site: Site, queue: RedisServer, tmp_path: Path, how: dict[str, Any]
 ) -> None:
     """Two of each: nothing is lost, and nothing is made twice."""
     shops = site.authorities(6, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
     urls = [url for shop in shops for url in pages(shop, 30)]
     (tmp_path / "older").mkdir()
-    older_class = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"}
-    older = Workers(queue.uri, tmp_path / "older", 2, REP_STORE=queue.uri, **FEW, **older_class)
+    older = Workers(queue.uri, tmp_path / "older", 2, REP_STORE=queue.uri, **FEW, **how)
     try:
         older.ready()
         with working(queue, tmp_path, 2, urls) as workers:
@@ -249,7 +256,8 @@ async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: Redis
     """REP_SHARED_PACE off: the queue knows no pace, and one request of each host waits here."""
     paced = site.authorities(3, "User-agent: *\nCrawl-delay: 0.5\n")
     urls = [url for shop in paced for url in pages(shop, 3)]
-    await visit(urls, **own(queue, SCHEDULER_PERSIST=True, REP_SHARED_PACE=False))
-    assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
     with redis.Redis(port=queue.port) as client:
+        HostQueue(client, RequestsSpider(), KEY)._step(0)  # the crawl's worker is not the last one
+        await visit(urls, **own(queue, SCHEDULER_PERSIST=True, REP_SHARED_PACE=False))
         assert set(client.hvals("requests:requests:pace")) <= {b"0"}
+    assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
