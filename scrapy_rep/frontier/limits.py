@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -21,8 +20,10 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.frontier.request_state import RequestState
 
-_YOUNG: Final = 1.0
-"""Seconds for which a fetch counts as young. Most sites have answered by then."""
+_TICK: Final = 1 / 16
+_YOUNG: Final = 16
+"""Seconds of a tick, and the ticks for which a fetch counts as young: a second. Most sites have
+answered by then. A loop that is busy makes fetches slow, and its ticks are late as well."""
 
 _MOST_YOUNG: Final = 256
 """Young fetches at once, or CONCURRENT_REQUESTS if that is more.
@@ -140,15 +141,18 @@ class FetchDemand:
         self._pauses = pauses
         self._most_young = max(_MOST_YOUNG, concurrent)
         self._most_old = min(_MOST_OLD, _most_files() // 2)
-        self._young: OrderedDict[Authority, float] = OrderedDict()
-        """When each of them began, the oldest first."""
+        self._may_begin = may_begin
+        self._young: OrderedDict[Authority, int] = OrderedDict()
+        """The tick at which each of them began, the oldest first."""
         self._old: set[Authority] = set()
-        self._alarm = Alarm(may_begin)
+        self._ticks = 0
+        self._alarm = Alarm(self._tick)
 
     def begins(self, authority: Authority) -> None:
         """Count a fetch, or the one that is under way already."""
         if authority not in self._old:
-            self._young.setdefault(authority, monotonic())
+            self._young.setdefault(authority, self._ticks)
+            self._alarm.set(_TICK)
 
     def ended(self, authority: Authority) -> None:
         """Stop counting a fetch."""
@@ -156,24 +160,27 @@ class FetchDemand:
         self._old.discard(authority)
 
     def has_place(self, unasked: int) -> bool:
-        """Return whether a fetch may begin; if not, set a timer for the next one to grow old.
+        """Return whether a fetch may begin.
 
         ``unasked`` is the number of sites that have their rules, and have not been asked since.
         """
-        now, young = monotonic(), self._young
-        while young and next(iter(young.values())) <= now - _YOUNG:
-            self._old.add(young.popitem(last=False)[0])
         if len(self._old) - self._pauses() >= self._most_old:
             return False
-        if len(young) + unasked < self._most_young:
-            return True
-        if young:
-            self._alarm.set(next(iter(young.values())) + _YOUNG - now)
-        return False
+        return len(self._young) + unasked < self._most_young
 
     def close(self) -> None:
         """End."""
         self._alarm.cancel()
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        young, before = self._young, len(self._old)
+        while young and next(iter(young.values())) <= self._ticks - _YOUNG:
+            self._old.add(young.popitem(last=False)[0])
+        if young:
+            self._alarm.set(_TICK)
+        if len(self._old) > before:
+            self._may_begin()
 
 
 def _most_files() -> int:

@@ -284,25 +284,36 @@ def test_as_many_fetches_may_begin_as_requests(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_fetch_of_a_second_makes_room_for_another(demand: Demand) -> None:
-    """Silent sites hold up no others; one timer tells of it."""
+    """Silent sites hold up no others; one timer tells of it, which ends with the last of them."""
     demand.begin(1)
     demand.time.advance(0.25)
     demand.begin(2)
-    assert demand.time.timers == []
     assert not demand.has_place()
-    assert not demand.has_place()
-    assert demand.time.timers == [0.75]
+    assert len(demand.time.timers) == 1
     demand.time.advance(0.74)
     assert (demand.offers, demand.has_place()) == (0, False)
     demand.time.advance(0.01)
     assert demand.offers == 1
     assert demand.has_place()
-    assert demand.time.timers == []
     demand.begin(3)
     assert not demand.has_place()
-    assert demand.time.timers == [0.25]
     demand.time.advance(0.25)
     assert demand.offers == 2
+    demand.time.advance(0.75)
+    assert demand.offers == 3
+    assert demand.time.timers == []
+
+
+def test_a_fetch_is_not_slow_because_the_loop_is(demand: Demand) -> None:
+    """Otherwise a busy crawl would begin ever more of them: 800 before its first pages."""
+    demand.begin(1, 2)
+    demand.time.now += 30.0
+    demand.time.advance()
+    assert not demand.has_place()
+    demand.time.advance(0.9)
+    assert (demand.offers, demand.has_place()) == (0, False)
+    demand.time.advance(0.1)
+    assert (demand.offers, demand.has_place()) == (1, True)
 
 
 def test_all_fetches_of_a_second_are_old_at_once(demand: Demand) -> None:

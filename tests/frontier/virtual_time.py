@@ -64,6 +64,6 @@ class VirtualTime:
         time = cls()
         for module in ("alarm", *modules):
             name = f"scrapy_rep.frontier.{module}"
-            monkeypatch.setattr(f"{name}.monotonic", time)
+            monkeypatch.setattr(f"{name}.monotonic", time, raising=False)
             monkeypatch.setattr(f"{name}.call_later", time.call_later, raising=False)
         return time
