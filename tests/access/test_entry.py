@@ -104,6 +104,21 @@ def test_the_order_in_which_parts_with_right_dates_come_does_not_matter() -> Non
         assert results[0] == results[1] == results[2]
 
 
+def test_only_a_refusal_may_be_due_to_the_request() -> None:
+    """By a proxy, or for want of a login; what else an answer says, it says to all."""
+    for answer in (
+        RULES,
+        MISSING,
+        REFUSAL,
+        replace(RULES, proxied=True),
+        Answer(404, proxied=True),
+    ):
+        assert answer.holds_for_all
+        assert answer.holds_for(Asker("proxy.example:1", b"login"))
+    for answer in (replace(REFUSAL, proxied=True), replace(REFUSAL, status=401)):
+        assert not answer.holds_for_all
+
+
 def test_a_refusal_that_may_be_due_to_the_request_holds_for_requests_like_it() -> None:
     """RFC 9309 section 2.3.1.3: of another proxy or login nothing is known; twenty are enough."""
     direct, proxied = Asker(), Asker("proxy.example:80")
