@@ -10,6 +10,7 @@ import pytest
 import scrapy
 
 from tests.benchmarks.crossings import Way, measure
+from tests.benchmarks.frontier import MEMORY_OF
 from tests.processes import run_python
 from tests.timed import timed
 
@@ -101,6 +102,26 @@ def test_a_crawl_is_simulated(tmp_path: Path) -> None:
     assert found["too late"].startswith("0 of ")
     assert float(found["closest"]) >= 1
     assert float(found["fetches a life"]) == 1
+
+
+def test_days_are_simulated(tmp_path: Path) -> None:
+    """Each site is visited again and again; nothing grows, though its rules live for a minute."""
+    days = ("--days", "1", "--every", "6", "--life", "60")
+    printed("simulation", "100", *days, "--csv", str(tmp_path / "csv"))
+    (found,) = csv.DictReader((tmp_path / "csv").read_text().splitlines())
+    assert int(found["pages"].replace(",", "")) > 1_000
+    assert float(found["hours"]) >= 18
+    assert found["too late"].startswith("0 of ")
+    assert float(found["fetches a life"]) == 1
+    assert float(found["grown"]) < 1.05
+
+
+def test_a_parked_site_takes_at_most_a_kibibyte_more_than_in_scrapys_own_queue() -> None:
+    """Whether it waits for its robots.txt or for its turn; and no more if it is ready."""
+    of = {kind: float(*printed("frontier", "memory", kind, "1000")) for kind in MEMORY_OF}
+    assert of["parked"] < of["scrapy"] + 1
+    assert of["unknown"] < of["scrapy"] + 1
+    assert of["known"] < of["scrapy"]
 
 
 def test_the_gate_is_measured() -> None:
