@@ -35,8 +35,8 @@ def test_memory_is_measured() -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
-        ("the gate alone", Way(580, 280, 48), Way(125, 78, 22)),
-        ("by default", Way(610, 295, 56), Way(160, 98, 30)),
+        ("the gate alone", Way(580, 280, 52), Way(132, 82, 24)),
+        ("by default", Way(625, 295, 59), Way(168, 103, 32)),
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:
