@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.patterns import LONGEST_LITERAL, Patterns
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.rules import (
     MANY_PREFIXES,
     MOST_INNER,
