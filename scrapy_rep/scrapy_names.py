@@ -35,7 +35,6 @@ TOTAL: Final = "engine.downloader.total_concurrency"
 CLOSING: Final = "engine._slot.closing"
 IN_PROGRESS: Final = "engine._slot.inprogress"
 WAKING: Final = "engine._slot.nextcall.schedule"
-SLOTS: Final = "engine.downloader.slots"
 HANDLER: Final = "engine.downloader.handlers._get_handler"
 PROXY_LOGIN: Final = "_auth_proxy"
 LIMIT: Final = "_session.connector._limit"
@@ -57,7 +56,6 @@ NAMES: Final[dict[str, str | None]] = {
     IN_PROGRESS: "a queue in Redis takes a request for done before its callback is",
     WAKING: "requests that have waited may start up to five seconds late",
     HANDLER: "a robots.txt that nothing waits for any more is downloaded until REP_TIMEOUT",
-    SLOTS: "the downloader keeps 1.4 KiB of each fetch of a robots.txt for up to two minutes",
     PROXY_LOGIN: "the robots.txt for a retried page is fetched without its proxy's login",
     LIMIT: "fetches of robots.txt share the connections of CONCURRENT_REQUESTS with pages",
     **dict.fromkeys(_OF_QUEUE, _NO_QUEUES),
@@ -182,16 +180,6 @@ class ScrapyNames:
         downloader = self._crawler.engine.downloader
         if TOTAL not in self._missing and downloader.total_concurrency > 0:
             downloader.total_concurrency += places
-
-    def forget_slot(self, name: str) -> None:
-        """Forget a downloader slot that is used once, unless it is in use.
-
-        The downloader does so one or two minutes later.
-        """
-        if SLOTS not in self._missing:
-            slots = self._crawler.engine.downloader.slots
-            if name in slots and not slots[name].active:
-                slots.pop(name).close()
 
     def run_by(self, key: str, scheme: str) -> None:
         """Let the object under ``key`` in the meta of a request run its download, to end it early.

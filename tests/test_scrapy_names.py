@@ -33,7 +33,6 @@ HOLDERS: dict[str, type[Any]] = {
     "closing": EngineSlot,
     "inprogress": EngineSlot,
     "nextcall": EngineSlot,
-    "slots": Downloader,
     "handlers": Downloader,
     "_get_handler": DownloadHandlers,
     "pqueues": DownloaderAwarePriorityQueue,

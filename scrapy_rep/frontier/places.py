@@ -48,7 +48,6 @@ class Places:
     @contextmanager
     def fetching(self, request: Request) -> Iterator[None]:
         """Lend a place to a fetch while the context lasts, or until its download has ended."""
-        slot = request.meta["download_slot"]  # a middleware may put in another one
         self.fetches.add(request)
         self._scrapy.lend(1)
         try:
@@ -57,7 +56,6 @@ class Places:
             self.fetched(request)
             self._ended.discard(request)
             self.fetches.discard(request)
-            self._scrapy.forget_slot(slot)
 
     def fetched(self, request: Request) -> None:
         """Take the place of a fetch back, if this is one, as its download has ended.

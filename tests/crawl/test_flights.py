@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
-from scrapy import Spider, signals
+from scrapy import signals
 from scrapy.http import Response
 
 from scrapy_rep import RobotsTxt
@@ -370,17 +370,3 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
     assert {len(shop.robots_hits) for shop in shops} == {1}
     # The fetches of all sites end at about the same time; then nothing keeps their rules.
     assert max(alive[8:]) - before < 4
-
-
-async def test_the_downloader_keeps_no_slot_of_a_fetch(site: Site) -> None:
-    """Each has one of its own, which Scrapy would keep for a minute or two."""
-    shops = [site.authority(RULES) for _ in range(3)]
-    kept: list[str] = []
-
-    def look(spider: Spider) -> None:
-        kept.extend(spider.crawler.engine.downloader.slots)
-
-    result = await visit([shop.url("/open") for shop in shops], on={signals.spider_closed: look})
-    assert len(result.downloaded) == 3
-    assert kept
-    assert not [name for name in kept if "robots.txt" in name]
