@@ -23,6 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeAlias
 
 from tests.certificate import server_context
@@ -161,8 +162,9 @@ class Site:
 
     @property
     def hits(self) -> list[Hit]:
-        """All requests to all authorities."""
-        return [hit for authority in self._authorities for hit in authority.hits]
+        """All requests to all authorities, in the order in which they came."""
+        hits = [hit for authority in self._authorities for hit in authority.hits]
+        return sorted(hits, key=attrgetter("received"))
 
     def authority(
         self,

@@ -20,7 +20,7 @@ import pytest
 from scrapy import signals
 from scrapy.http import Response
 
-from scrapy_rep import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from tests.crawl.clock import DAY, Ahead
 from tests.crawl.harness import MODES, crawl_in_child, visit
 from tests.crawl.plugin import LATE, NOTHING, RULES, obey
@@ -184,9 +184,9 @@ async def test_a_304_renews_what_is_known_without_parsing_it_again(
 ) -> None:
     """RFC 9110 section 13.1: the validators go back as they came; the rules stand."""
     parsed = []
-    parse = RobotsTxt.parse
+    parse = ParsedRobotsTxt.parse
     monkeypatch.setattr(
-        RobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
+        ParsedRobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
     )
     kinds = [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
     shops = {site.authority(Versions(RULES, *validators)): validators for validators in kinds}
@@ -358,11 +358,11 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
 
     def count(response: Response) -> None:
         if not response.url.endswith("/robots.txt"):
-            alive.append(sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects()))
+            alive.append(sum(isinstance(thing, ParsedRobotsTxt) for thing in gc.get_objects()))
 
     on = {signals.response_received: count}
     gc.collect()
-    before = sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects())
+    before = sum(isinstance(thing, ParsedRobotsTxt) for thing in gc.get_objects())
     plans = [shop.url("/open") for shop in shops]
     result = await visit(plans, on=on, REP_MEMORY_LIMIT=MIB, CONCURRENT_REQUESTS=2)
     assert len(result.downloaded) == 16
