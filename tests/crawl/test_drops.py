@@ -73,7 +73,7 @@ def keeps_no_rules(result: Result, urls: Iterable[str]) -> None:
         error: Any = result.problem(url).exception
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
         kept = {type(value).__name__ for frame in frames for value in frame.f_locals.values()}
-        assert not kept & {"CachedRules", "RobotsTxt", "Gate"}, kept
+        assert not kept & {"CachedRules", "ParsedRobotsTxt", "Gate"}, kept
 
 
 async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> None:
