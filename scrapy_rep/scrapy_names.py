@@ -157,24 +157,6 @@ class ScrapyNames:
         in_progress: AbstractSet[Request] = frozenset() if slot is None else slot.inprogress
         return in_progress
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the downloader has as many requests as it may have, those that wait included."""
-        return 0 < self._most_active <= len(self.active)
-
-    @property
-    def is_over_full(self) -> bool:
-        """Whether the downloader has more requests than that: the last one is a direct download."""
-        return 0 < self._most_active < len(self.active)
-
-    @property
-    def _most_active(self) -> int:
-        """How many requests the downloader may have; 0 if there is no limit, or none is known."""
-        most: int = (
-            self._crawler.engine.downloader.total_concurrency if TOTAL not in self._missing else 0
-        )
-        return most
-
     def lend(self, places: int) -> None:
         """Change how many requests the downloader may have; do nothing if there is no limit."""
         downloader = self._crawler.engine.downloader

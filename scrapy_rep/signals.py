@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.verdict import Verdict
 
 robots_decided: Final = object()
-"""Sent with ``decision`` and ``request`` for each decision: before a request goes on, and when one
-is refused. ``decision`` is a :class:`RobotsDecision`."""
+"""Sent with ``decision`` and ``request`` for each decision: before a request goes on, when one is
+refused, and for a response of another page than was asked for. ``decision`` is a
+:class:`RobotsDecision`."""
 
 robots_fetched: Final = object()
 """Sent with ``exchange`` for each exchange with a server for a ``robots.txt``, and for each fetch

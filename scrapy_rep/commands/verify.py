@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.outcome import Meaning, meaning_of
+from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of
 from scrapy_rep.commands.archives import Record, read_records
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import (
@@ -34,6 +34,7 @@ from scrapy_rep.overrides.override import REASON, Override
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine, read_lines
 from scrapy_rep.records.recorder import digest_of
 from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.robotstxt.verdict import (
@@ -146,7 +147,7 @@ def _sound_records(file: str) -> Iterator[Record]:
 def _compare(line: DecisionLine, run: RunLine | None, records: Records) -> tuple[str, str]:
     """Return the result for a decision of a run, and why it is that."""
     found = records.find(line.record)
-    wrong = _wrong_record(line, found, records)
+    wrong = _wrong_record(line, run, found, records)
     if run is not None:
         wrong = _wrong_site(line, run) or _wrong_override(line, run) or wrong
     if wrong:
@@ -210,13 +211,18 @@ def _wrong_override(line: DecisionLine, run: RunLine) -> str:
     return "the first line of its run has no such override of its site"
 
 
-def _wrong_record(line: DecisionLine, found: Record | None, records: Records) -> str:
+def _wrong_record(
+    line: DecisionLine, run: RunLine | None, found: Record | None, records: Records
+) -> str:
     """Return that a record is of another site, or has another status, "" if it does not."""
     if found is None:
         return ""
     if not records.leads_to(f"{line.authority}/robots.txt", found.uri):
         return f"its record in the archive is of {found.uri}"
-    has_rules = meaning_of(found.status) is Meaning.SUCCESS
+    profile = None if run is None else PROFILES.get(str(run.settings.get("profile")))
+    means_not_now = profile is None or profile.some_statuses_mean_not_now
+    temporary = TEMPORARY if means_not_now else frozenset()
+    has_rules = meaning_of(found.status, temporary) is Meaning.SUCCESS
     if not found.damage and (line.status, line.digest is not None) != (found.status, has_rules):
         return f"its record in the archive has the status {found.status}"
     return ""

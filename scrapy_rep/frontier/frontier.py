@@ -344,6 +344,7 @@ class Frontier:
         if block.state is State.TURN:
             goes_back = self._cluster is not None and self._cluster.returns(what)
             return goes_back or self._turns.is_due(what)
+        # ROOM. No other state is asked about: RULES and UNTIL end by ``arrived`` and ``time_is``.
         if self._front is not None:
             return not self._slots.is_full(what)
         return self._slots.is_idle(what)

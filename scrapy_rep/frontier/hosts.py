@@ -26,6 +26,7 @@ _MOST_ASKERS = 100
 """Authorities and agents whose pace one host keeps; beyond that, the shortest pace is forgotten."""
 
 NEVER = float("-inf")
+"""The time of what has not happened: before all others."""
 
 
 class _Asked(NamedTuple):

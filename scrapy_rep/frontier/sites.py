@@ -3,7 +3,7 @@
 The frontiers of this field (Mercator, Heritrix, BUbiNG, URLFrontier) keep state by site, not by
 request, and so does this one: a site that has to wait costs one entry, and its requests stay in
 their queue, in memory or on disk. :mod:`scrapy_rep.frontier.states` has the table of the states and
-events, which this module follows. It knows nothing of Scrapy, of clocks or of sockets: it asks a
+events, which this module follows. It knows nothing of Scrapy, of clocks or of sockets: it asks an
 :class:`Admission`, and takes requests out of :class:`SiteQueues`.
 
 **A call** (:meth:`Sites.next`) asks one site after another for its head, until one is blocked by
@@ -227,9 +227,9 @@ class Sites:
         """The sites that were parked for their turn."""
         self.waiting = {state: Waiting() for state in SHOWN}
         self.requests_waiting = 0
-        """How many requests wait: those of all parked sites, heads and queued ones."""
+        """How many requests wait, heads and queued ones: those of the sites that wait."""
         self.sites_waiting = 0
-        """How many sites are parked, the limits of the operator apart."""
+        """How many sites wait: they are parked, and not for ``ROOM``."""
         self.waited = 0
         """How many requests have waited so far; each counts once."""
 

@@ -11,7 +11,7 @@ _GROWN: Final = 1.5
 """A site is listed anew if it takes this many times as long as it was listed with."""
 
 _FEW: Final = 100
-"""Entries that are not worth a look for those of sites that are gone."""
+"""A heap of fewer entries than this is not cleared of sites that are gone."""
 
 
 class Listed(Protocol):

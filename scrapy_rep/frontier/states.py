@@ -127,8 +127,8 @@ one that waits there until the crawl closes. Both are forgotten with their objec
 """
 
 SHOWN: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
-"""The states in which the requests of a site count as waiting: the site asks for it, or is silent.
-ROOM is a limit of the operator."""
+"""The states in which the requests of a site count as waiting, in the stats and in the log. ROOM is
+not one of them: it is a limit of the operator."""
 
 
 class Block(NamedTuple):

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _MOST_HOSTS, _MOST_ENDS = 10_000, 10_000
 """Hosts whose pace is remembered, beyond which the least recently used ones are forgotten; and
-hosts of which is remembered when a request ended last, in case they begin to ask for a pace."""
+hosts whose last end of a request is remembered, in case they begin to ask for a pace."""
 
 _MOST_LOOKED_AT: Final = 10
 """Hosts that are looked at, with each new one, for some that can be forgotten."""
@@ -72,7 +72,7 @@ class Waiters(Protocol):
         """Note that a request to a host may be handed out."""
 
     def not_due(self, host: str) -> None:
-        """Note that none may be for a while."""
+        """Note that no request to a host may be handed out for a while."""
 
     def is_wanted(self, host: str) -> bool:
         """Return whether a site is parked for the turn of a host."""

@@ -64,9 +64,9 @@ def page_directives(
     ``rfc9309``. Raises ``ValueError`` for an agent without a name and for an unknown profile, but
     never because of a response.
     """
-    kept = _directives.get(response)
-    if kept is not None and agent is None and profile is None:
-        return kept
+    said = kept(response)
+    if said is not None and agent is None and profile is None:
+        return said
     tokens = () if agent is None else tokens_of(product_tokens(agent), RFC9309)
     return read(page_source(response), tokens, named(profile or RFC9309))
 

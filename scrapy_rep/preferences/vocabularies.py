@@ -136,8 +136,8 @@ def tdmrep(reservations: Sequence[str], policies: Iterable[str], source: str) ->
     """Return what the fields or the metas of a response say by TDMRep.
 
     TDM Reservation Protocol (W3C Community Group Final Report, 2024-05-10). Of several values, also
-    of those that a proxy has joined, a reservation counts. What lies behind the octets that are
-    read may be one, so nothing is allowed then. The third place, a file
+    of those that a proxy has joined, a reservation counts. A value that is too long to be read
+    whole may hold one at its end, so it allows nothing. The third place, a file
     ``/.well-known/tdmrep.json``, is not read: it would cost one more request for each site.
     """
     text = ",".join(reservations)

@@ -1,4 +1,4 @@
-"""A queue for scrapy-redis that gives out no request whose host is not due.
+"""A queue for scrapy-redis that gives out no request whose site is not due.
 
 ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.redis_queue.HostQueue"``. With scrapy-redis's own classes a
 worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
@@ -345,7 +345,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._next.back += [entry for entry in octets(mine) if entry not in known]
 
     def _heard(self, server_time: float) -> None:
-        """Note that the server has answered: since when has it done so without a break?"""
+        """Note that the server has answered, and since when it has done so without a break."""
         now = monotonic()
         offset = server_time - now
         if now > self._heard_at + LEASE / 3 or abs(offset - self._offset) > RETRY:

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, Final
 
 MICRO: Final = 1_000_000
-"""In a second, as Redis counts."""
+"""Microseconds in a second: all times that are sent to Redis are in microseconds."""
 
 
 class NextStep:

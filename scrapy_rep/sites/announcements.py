@@ -37,9 +37,10 @@ class Announcements:
     def received(
         self, request: Request, response: Response, is_cut: bool, *, is_changed: bool = False
     ) -> None:
-        """Send an exchange: ``is_cut`` if the body was cut at the limit.
+        """Send an exchange.
 
-        ``is_changed`` if a component of the crawler may have changed or made the response.
+        ``is_cut`` says that the body was cut at the limit, and ``is_changed`` that a component of
+        the crawler may have changed or made the response.
         """
         copy, uri = self._copy, request.url
         confirms = response.status == HTTPStatus.NOT_MODIFIED and copy and copy.uri == uri

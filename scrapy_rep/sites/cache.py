@@ -203,10 +203,6 @@ class RobotsCache:
         """The memory that the resident rules take."""
         return self._octets
 
-    def is_fetching(self, authority: Authority) -> bool:
-        """Return whether a refresh of an authority is under way."""
-        return authority in self._flights
-
     @property
     def flights(self) -> int:
         """How many fetches are under way."""

@@ -87,7 +87,7 @@ If ``REP_MAX_REDIRECTS`` is so large that its hops need more, they may be as man
 """
 
 _MOST_ASKING = 10_000
-"""Sites of which is remembered that they ask for a login; past that all are forgotten."""
+"""Sites that are remembered because they ask for a login; past that all are forgotten."""
 
 _REFUSED_BEYOND = 8
 """A body whose Content-Length is more than this many times the limit is refused instead of cut.
@@ -116,6 +116,9 @@ class AtOnce:
     A crawl that meets hundreds of sites at once fetches hundreds of robots.txt files. They are
     spread out a little, and each takes a file descriptor, of which a process often has no more than
     1,024. Sites that never answer do not hold up the others for long.
+
+    This is the only limit without the scheduler, and for direct downloads. What sites in the
+    scheduler fetch is limited before it comes here, by ``frontier.limits.FetchDemand``.
     """
 
     def __init__(self, limit: int):

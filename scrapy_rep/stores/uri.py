@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class UriOptions(NamedTuple):
-    """What :func:`scrapy_rep.stores.open_store` is told beside the URI."""
+    """What :func:`scrapy_rep.stores.open_store` is told beside the URI.
+
+    ``disk_limit`` is in octets, and ``keep`` in seconds.
+    """
 
     directory: Path
     disk_limit: int

@@ -222,6 +222,15 @@ async def test_record_with_another_status_is_no_evidence(
     assert_contradicted(records, "its record in the archive has the status 200")
 
 
+async def test_a_202_has_rules_in_the_profile_of_google(site: Site, records: Records) -> None:
+    """There it is a success, as it was for the crawl; for another crawl it has no rules."""
+    url = site.authority(Reply(202, RULES)).url("/private/a")
+    (await crawl(settings=records.settings(REP_PROFILE="google"), plans=[url])).check()
+    assert records.verify() == (0, "", "scrapy robots verify: 1 decision: 1 confirmed\n")
+    records.change(lambda run: run["settings"].update(profile="rfc9309"), 0)
+    assert_contradicted(records, "its record in the archive has the status 202")
+
+
 async def test_a_404_is_looked_up_too(site: Site, records: Records) -> None:
     """No rule has decided, but its record must be there and say the same."""
     gone = site.authority(Reply(404))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+from io import BytesIO
 
 from scrapy.settings import Settings
 
 import scrapy_rep
 from scrapy_rep import signals, stats
 from scrapy_rep.pages.directives import RESTRICTIONS
+from scrapy_rep.records.lines import DecisionLine, read_lines
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import SETTINGS, RepSettings
 from tests.crawl.harness import ROOT
@@ -52,6 +55,16 @@ def test_profiles_are_named_with_their_defaults() -> None:
         assert chosen.max_ttl == 7 * 86_400
         assert chosen.access_denied == "disallow"
         assert chosen.max_redirects == 20
+
+
+def test_the_example_of_the_decision_log_has_each_field() -> None:
+    """In the order of the lines, and it can be read as one."""
+    text = (DOCS / "guides" / "records.rst").read_text("utf-8")
+    [example] = re.findall(r"code-block:: json\n\n((?:    .+\n)+)", text)
+    found = json.loads(example)
+    assert [*found] == ["type", *DecisionLine.__struct_fields__]
+    [line] = read_lines(BytesIO(json.dumps(found).encode()))
+    assert isinstance(line, DecisionLine)
 
 
 def test_what_pages_can_say_is_named() -> None:
