@@ -21,7 +21,7 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.parts import Parts
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scrapy_names import UnknownScrapyError
-from scrapy_rep.settings import obeys
+from scrapy_rep.settings import check_obeyed, obeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -265,8 +265,13 @@ class RepLastStep:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepLastStep:
-        """Return the last step of a crawl; raise ``NotConfigured`` if it does not obey."""
-        return cls(crawler)
+        """Return the last step of a crawl; raise ``NotConfigured`` if it does not obey.
+
+        Raises ``ValueError`` if nothing in front of it obeys.
+        """
+        with failing_at_start(crawler):
+            check_obeyed(crawler.settings)
+            return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
         """Return when the request may be sent; return it if it has to come back."""

@@ -12,6 +12,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.queues import FrontierQueue
+from scrapy_rep.settings import check_obeyed
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -38,11 +39,16 @@ class RepSchedulerMixin:
         super().__init__(*args, **kwargs)
 
     def open(self, spider: Spider) -> Any:
-        """Open the base, whose queues find the frontier then."""
+        """Open the base, whose queues find the frontier then.
+
+        Raises ``ValueError`` if robots.txt is to be obeyed, and nothing does.
+        """
         base: Any = super()
         frontier = self._frontier = frontier_of(spider.crawler)
         if frontier is not None:
             frontier.open()
+        else:
+            check_obeyed(spider.crawler.settings)
         opened = base.open(spider) if hasattr(base, "open") else None
         if frontier is not None:
             frontier.opened()

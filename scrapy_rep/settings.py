@@ -342,7 +342,12 @@ def loaded(name: Any) -> Any:
         return name  # Scrapy reports it when it builds the middlewares, unless it is disabled
 
 
+NOT_BUILT: Final = (
+    "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy "
+    "has disabled it"
+)
 _SPIDER_MIDDLEWARE: Final = "scrapy_rep.spidermiddlewares.RepSpiderMiddleware"
+_MIDDLEWARE: Final = "scrapy_rep.downloadermiddlewares.RepDownloaderMiddleware"
 _SCHEDULER: Final = "scrapy_rep.scheduler.RepSchedulerMixin"
 _RECORDS: Final = "scrapy_rep.extensions.RepRecords"
 """By name, because their modules need this one."""
@@ -357,6 +362,14 @@ _NOT_REFUSED: Final = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
 _NO_STORE: Final = "has no effect without a REP_STORE that crawls can share"
 _NO_SCHEDULER: Final = "has no effect without RepScheduler as the SCHEDULER"
 _NO_LOG: Final = "has no effect without REP_DECISION_LOG"
+
+
+def check_obeyed(settings: BaseSettings) -> None:
+    """Raise ``ValueError`` if robots.txt is to be obeyed, and no downloader middleware does."""
+    enabled = enabled_classes(settings, "DOWNLOADER_MIDDLEWARES")
+    is_obeyed = RobotsTxtMiddleware in enabled or _MIDDLEWARE in map(global_object_name, enabled)
+    if obeys(settings) and not is_obeyed:
+        raise ValueError(NOT_BUILT)
 
 
 def check_records(settings: BaseSettings, checked: RepSettings) -> None:

@@ -41,6 +41,9 @@ that failed without a response. ``exchange`` is a :class:`RobotsExchange`."""
 BYPASSED: Final = "dont_obey_robotstxt"
 """The reason of the verdict on a request that does not obey."""
 
+WITHOUT_A_NAME: Final = "without a name"
+"""The override of that verdict: no entry of ``REP_OVERRIDES``."""
+
 
 @dataclass(frozen=True, slots=True)
 class RobotsDecision:

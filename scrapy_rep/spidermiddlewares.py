@@ -36,7 +36,7 @@ from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.preferences.vocabularies import CATEGORIES, DISALLOWED
 from scrapy_rep.robotstxt.printable import without_credentials
 from scrapy_rep.robotstxt.profiles import named
-from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.settings import NOT_BUILT, RepSettings, obeys
 from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 _LIMITS = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
 """The fields of page directives that are counted if the page sets them."""
 
-_NOT_BUILT = (
-    "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy "
-    "has disabled it"
-)
-
 
 class RepSpiderMiddleware(BaseSpiderMiddleware):
     """Counts what pages ask of crawlers and, under ``REP_PAGE_DIRECTIVES = "obey"``, obeys it.
@@ -75,7 +70,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         if frontier_of(crawler) is None:
-            raise ValueError(_NOT_BUILT)
+            raise ValueError(NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
         self._drops_noindex = self._obeys and settings.noindex == "drop"
@@ -107,7 +102,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         frontier = frontier_of(self.crawler)
         if self._middleware is None or frontier is None:
             with failing_at_start(self.crawler):
-                raise ValueError(_NOT_BUILT)
+                raise ValueError(NOT_BUILT)
         return self._slowed_down(super().process_start(start), frontier)
 
     async def _slowed_down(

@@ -111,6 +111,11 @@ HERE = __name__
 PAGES_OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"}
 SAID = r"\.Unconfigured is not configured: SHOP_DSN is not set,\\nand neither is SHOP_HOST$"
 NOT_BUILT = "DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy has disabled it"
+WITHOUT = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None}}
+LAST_STEP_ALONE = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, "scrapy_rep.RepLastStep": 100_000},
+}
 BY_HAND = {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": 100}}
 
 
@@ -129,6 +134,8 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         (by_hand(**middlewares("Hidden"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
         (by_hand(**middlewares("HiddenAfter"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
         (BY_HAND | {"ROBOTSTXT_OBEY": True}, "lacks RepDownloaderMiddleware"),
+        (WITHOUT | {"SCHEDULER": "scrapy_rep.RepScheduler"}, NOT_BUILT),
+        (LAST_STEP_ALONE, NOT_BUILT),
         (
             obey(DOWNLOADER_MIDDLEWARES={"scrapy_rep.RepDownloaderMiddleware": None}, **PAGES_OFF),
             NOT_BUILT,

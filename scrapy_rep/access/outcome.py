@@ -53,7 +53,7 @@ STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
 )
 
 
-def meaning_of(status: int, temporary: AbstractSet[int] = TEMPORARY) -> Meaning:
+def meaning_of(status: int, temporary: AbstractSet[int]) -> Meaning:
     """Return what ``status`` says; Unreachable if it is ``temporary``, or not in the table."""
     if status in temporary:
         return Meaning.UNREACHABLE
@@ -149,9 +149,7 @@ class Unreachable:
 Outcome = Success | NotModified | Unavailable | Unreachable
 
 
-def archived_outcome(
-    status: int, body: bytes, uri: str, temporary: AbstractSet[int] = TEMPORARY
-) -> Outcome:
+def archived_outcome(status: int, body: bytes, uri: str, temporary: AbstractSet[int]) -> Outcome:
     """Return what the fetch of an archived response came to: a 407 says nothing of its site."""
     meaning = meaning_of(status, temporary)
     if status == PROXY_AUTHENTICATION_REQUIRED:

@@ -153,7 +153,7 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
     if not is_revisit:
         code = record.http_headers.get_statuscode() or ""
         status = int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0
-        if meaning_of(status) is Meaning.REDIRECT:
+        if meaning_of(status, temporary=frozenset()) is Meaning.REDIRECT:
             location = _target(uri, record.http_headers.get_header("Location"))
         try:
             body = _body(record, status)

@@ -11,7 +11,13 @@ from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnre
 from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
 from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
-from scrapy_rep.signals import BYPASSED, RobotsDecision, SignalSender, robots_decided
+from scrapy_rep.signals import (
+    BYPASSED,
+    WITHOUT_A_NAME,
+    RobotsDecision,
+    SignalSender,
+    robots_decided,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -85,7 +91,7 @@ class Decisions:
             authority = authority_of(request.url)
         except ValueError:
             authority = None
-        verdict = Verdict(allowed=True, reason=BYPASSED, override="without a name")
+        verdict = Verdict(allowed=True, reason=BYPASSED, override=WITHOUT_A_NAME)
         self._send(RobotsDecision(request, request.url, authority, agent, verdict))
 
     def refused(

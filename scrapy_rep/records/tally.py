@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
+from scrapy_rep.signals import BYPASSED, WITHOUT_A_NAME
 
 _BATCH = 5_000
 _COLUMNS = 60
@@ -151,8 +152,7 @@ _SECTIONS = (
         "Overrides used",
         ("Site", "Requests", "Verdict", "Override", "Without it"),
         """select site, count(*) as n, case allowed when 1 then 'allowed' else 'refused' end,
-            case override when 'without a name' then 'dont_obey_robotstxt' else override end,
-            without
+            override, without
         from decision where override is not null group by site, override, allowed, without
         order by n desc, site, override""",
     ),
@@ -293,7 +293,7 @@ def _decision(line: DecisionLine) -> _Decision:
         cause=line.cause if line.outcome in ("unreachable", "stale") else None,
         version=line.digest or (line.outcome if line.outcome in ("unavailable", "denied") else ""),
         delay=line.delay if line.allowed else None,
-        override=line.override,
+        override=BYPASSED if line.override == WITHOUT_A_NAME else line.override,
         without=told,
     )
 

@@ -240,7 +240,7 @@ class RobotsFetcher:
                 told.received(request, response, exchange.is_cut, is_changed=True)
             request = question.request = response.request or request  # one may have been repeated
             uri, trail = question.uri, question.trail
-            is_redirect = meaning_of(response.status) is Meaning.REDIRECT
+            is_redirect = meaning_of(response.status, self._settings.temporary) is Meaning.REDIRECT
             if trail or is_redirect:
                 here = answered_by_public(request, response, uri)
                 if trail and public and not here:

@@ -1,6 +1,7 @@
 """What a status code says of a robots.txt."""
 
 from scrapy_rep.access.outcome import (
+    TEMPORARY,
     Meaning,
     Success,
     Unavailable,
@@ -33,10 +34,10 @@ def test_every_status_has_one_meaning(status: int) -> None:
 
     In an archive a 407 says nothing of the site: it is the answer of the crawler's proxy.
     """
-    assert meaning_of(status) is _expected(status)
+    assert meaning_of(status, TEMPORARY) is _expected(status)
     archived = {Meaning.SUCCESS: Success, Meaning.UNAVAILABLE: Unavailable}
     expected = Unreachable if status == 407 else archived.get(_expected(status), Unreachable)
-    assert type(archived_outcome(status, b"", "")) is expected
+    assert type(archived_outcome(status, b"", "", TEMPORARY)) is expected
     if status in (202, 408, 421, 425):
         of_class = Meaning.SUCCESS if status == 202 else Meaning.UNAVAILABLE
         assert meaning_of(status, frozenset()) is of_class
