@@ -230,6 +230,19 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     assert not [name for name in others if f"robotstxt/{name}" in result.stats]
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
+async def test_no_request_passes_after_a_refusal_that_could_not_be_recorded(site: Site) -> None:
+    """The line that was lost would have been the first one of these rules."""
+    shop = site.authority(RULES)
+    urls = [shop.url("/private"), shop.url("/a"), shop.url("/b")]
+    expected = ["Writing the decision log failed"]
+    result = await record(
+        FULL, urls, OneByOneSpider, REP_DECISION_LOG_REQUIRED=True, expected=expected
+    )
+    assert result.kinds == ["forbidden", "unreachable", "unreachable"]
+    assert shop.page_hits == []
+
+
 async def test_a_required_log_is_written_before_the_request(site: Site, log: Path) -> None:
     """When a page is served, its line is there."""
     seen: list[bool] = []
