@@ -76,7 +76,7 @@ class DecisionRecorder:
         self._run_line: RunLine | None = None
         """The first line, until it is written."""
         self._lost = 0
-        self._is_said = False
+        self._is_said = self._is_closed = False
         try:
             self._file = LogFile(str(settings.decision_log))
         except (OSError, ValueError) as error:
@@ -120,6 +120,8 @@ class DecisionRecorder:
         if goes_on and not (self._records_all or is_first or is_override):
             return
         error = self._append(decision)
+        if self._is_closed:
+            self._file.close()
         if error is None or not self._is_required:
             return
         self._digests.pop(rules, None)  # the next request is the first one that is recorded
@@ -129,7 +131,8 @@ class DecisionRecorder:
             raise RobotsUnreachable(decision.authority, Cause.ERROR, detail=why) from error
 
     def close(self) -> None:
-        """Close the file, and say how much was lost."""
+        """Close the file, and say how much was lost. A later decision opens it for its line."""
+        self._is_closed = True
         self._file.close()
         self._lost += self._run_line is not None
         if self._lost:
