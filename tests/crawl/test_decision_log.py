@@ -280,6 +280,24 @@ async def test_no_request_passes_after_a_refusal_that_could_not_be_recorded(site
     assert shop.page_hits == []
 
 
+@pytest.mark.parametrize("call", ["open", "decided"])
+async def test_no_request_passes_a_fault_of_a_required_log(
+    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Scrapy logs what a handler of a signal raises, and goes on."""
+
+    def fail(*args: Any) -> Any:
+        raise ArithmeticError("injected")
+
+    monkeypatch.setattr(f"scrapy_rep.records.recorder.DecisionRecorder.{call}", fail)
+    shop, expected = site.authority(RULES), ["Error caught on signal handler"]
+    free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
+    settings = {"REP_DECISION_LOG_REQUIRED": True, "expected": expected}
+    result = await record(log, [shop.url("/a"), free], **settings)
+    assert result.kinds == ["unreachable", "unreachable"]
+    assert shop.page_hits == []
+
+
 async def test_a_required_log_is_written_before_the_request(site: Site, log: Path) -> None:
     """When a page is served, its line is there."""
     seen: list[bool] = []
