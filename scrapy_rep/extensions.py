@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at_start
+from scrapy_rep.exceptions import RobotsUnreachable
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import needs
 from scrapy_rep.records.archive import Archive
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.records.recorder import DecisionRecorder
+    from scrapy_rep.signals import RobotsDecision
 
 
 class RepRecords:
@@ -35,13 +38,15 @@ class RepRecords:
         self._crawler = crawler
         self._archive: Archive | None = None
         self._recorder: DecisionRecorder | None = None
+        self._is_begun = False
+        self._is_required = settings.decision_log_required
         if settings.warc is not None:
             self._archive = Archive(settings.warc, run, stats, time.time)
             crawler.signals.connect(self._archive.fetched, signal=robots_fetched)
         if settings.decision_log is not None:
             archive = None if self._archive is None else self._archive.name
             self._recorder = _recorder(settings, stats, run, archive)
-            crawler.signals.connect(self._recorder.decided, signal=robots_decided)
+            crawler.signals.connect(self._decided, signal=robots_decided)
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -68,16 +73,38 @@ class RepRecords:
     def _engine_started(self) -> None:
         if self._archive is not None:
             self._archive.open()
+        self._begin_log()
+
+    def _begin_log(self) -> None:
+        """Write the first line of the log, once."""
+        if self._is_begun or self._recorder is None:
+            return
         middleware = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        if self._recorder is not None and middleware is not None:
+        if middleware is not None:
             self._recorder.open(middleware.agents(None))
+            self._is_begun = True
+
+    def _decided(self, decision: RobotsDecision) -> None:
+        """Record a decision: a component may download before the crawl has started, and after."""
+        if self._recorder is None:
+            return
+        try:
+            self._begin_log()
+            self._recorder.decided(decision)
+        except IgnoreRequest:
+            raise
+        except Exception as error:
+            if not self._is_required or decision.error is not None:
+                raise
+            # Scrapy logs other errors of handlers, and the request would pass.
+            why = f"its decision cannot be recorded: {error}"
+            raise RobotsUnreachable(decision.authority, Cause.ERROR, detail=why) from error
 
     def _spider_closed(self) -> None:
         if self._archive is not None:
             self._crawler.signals.disconnect(self._archive.fetched, signal=robots_fetched)
             self._archive.close()
         if self._recorder is not None:
-            self._crawler.signals.disconnect(self._recorder.decided, signal=robots_decided)
             self._recorder.close()
 
 

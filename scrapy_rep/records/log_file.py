@@ -44,9 +44,10 @@ class LogFile:
             raise OSError(f"only {written:,} of {len(octets):,} bytes could be written")
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. A line that follows opens it again."""
         if self._file is not None:
-            os.close(self._file)
+            file, self._file = self._file, None
+            os.close(file)
 
 
 def _ends_with_a_line(file: int) -> bool:

@@ -76,7 +76,7 @@ class DecisionRecorder:
         self._run_line: RunLine | None = None
         """The first line, until it is written."""
         self._lost = 0
-        self._is_said = False
+        self._is_said = self._is_closed = False
         try:
             self._file = LogFile(str(settings.decision_log))
         except (OSError, ValueError) as error:
@@ -119,17 +119,20 @@ class DecisionRecorder:
         is_override = decision.verdict.override is not None
         if goes_on and not (self._records_all or is_first or is_override):
             return
-        if is_first:
-            self._digests[rules] = None if rules.body is None else digest_of(rules.body)
         error = self._append(decision)
-        if goes_on and error is not None and self._is_required:
-            self._digests.pop(rules, None)  # the next request is the first one that is recorded
+        if self._is_closed:
+            self._file.close()
+        if error is None or not self._is_required:
+            return
+        self._digests.pop(rules, None)  # the next request is the first one that is recorded
+        if goes_on:
             url, why = decision.url, f"its decision cannot be recorded: {error}"
             self._stats.unreachable(decision.request.method, url, f"{Cause.ERROR}: {why}")
             raise RobotsUnreachable(decision.authority, Cause.ERROR, detail=why) from error
 
     def close(self) -> None:
-        """Close the file, and say how much was lost."""
+        """Close the file, and say how much was lost. A later decision opens it for its line."""
+        self._is_closed = True
         self._file.close()
         self._lost += self._run_line is not None
         if self._lost:
@@ -157,7 +160,7 @@ class DecisionRecorder:
             outcome=rules.outcome,
             status=rules.status,
             cause=cause,
-            digest=self._digests.get(rules),
+            digest=self._digest_of(rules),
             record=rules.exchange or None,
             failure_record=rules.failed_exchange or None,
             age=None if age is None else int(age * 1_000) / 1_000,
@@ -167,14 +170,23 @@ class DecisionRecorder:
             without=None if without is None else LoggedVerdict.of(without),
         )
 
+    def _digest_of(self, rules: RulesInForce) -> str | None:
+        """Return the digest of the octets of rules, which are noted as recorded."""
+        if rules.outcome == "unknown":
+            return None
+        if rules not in self._digests:
+            self._digests[rules] = None if rules.body is None else digest_of(rules.body)
+        return self._digests[rules]
+
     def _append(self, decision: RobotsDecision | None = None) -> Exception | None:
         """Append a line, after that of the run; return what kept it from being written."""
         try:
+            line = None if decision is None else encoded(self._line(decision))
             if self._run_line is not None:
                 self._file.append(encoded(self._run_line))
                 self._run_line = None
-            if decision is not None:
-                self._file.append(encoded(self._line(decision)))
+            if line is not None:
+                self._file.append(line)
         except Exception as error:  # noqa: BLE001  # a fault of ours is no permission, either
             if not self._is_said:
                 self._is_said = True

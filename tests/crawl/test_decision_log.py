@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import jsonschema
 import msgspec
 import pytest
 import scrapy
+from scrapy import Request, signals
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
@@ -228,6 +230,72 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     assert len(result.unreachable) == result.stats["robotstxt/unreachable"] == 6
     others = ("allowed", "bypassed", "override/used", "cache/stale")
     assert not [name for name in others if f"robotstxt/{name}" in result.stats]
+
+
+class Downloads:
+    """An extension that downloads a page before the crawl has started, and one when it is over."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+        crawler.signals.connect(self._opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Downloads:
+        """The extension of a crawl."""
+        return cls(crawler)
+
+    async def _opened(self) -> None:
+        await self.crawler.engine.download_async(Request(f"{self.crawler.settings['SHOP']}/early"))
+
+    async def _closed(self) -> None:
+        with suppress(Exception):  # Scrapy does not expect that, but the page is requested
+            url = f"{self.crawler.settings['SHOP']}/late"
+            await self.crawler.engine.download_async(Request(url))
+
+
+@pytest.mark.parametrize("order", [-1, 1])
+async def test_what_is_requested_before_the_start_and_after_the_end_is_recorded(
+    site: Site, log: Path, order: int
+) -> None:
+    """By an extension, before and behind that of the records; the line of the run comes first."""
+    shop = site.authority(RULES)
+    settings = {"EXTENSIONS": {Downloads: order}, "SHOP": shop.url(""), "REP_DECISIONS": "all"}
+    await record(log, [shop.url("/a")], **settings)
+    requested = [shop.url(hit.target) for hit in shop.page_hits]
+    assert requested == [shop.url(path) for path in ("/early", "/a", "/late")]
+    assert [line["url"] for line in decisions(log)] == requested
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
+async def test_no_request_passes_after_a_refusal_that_could_not_be_recorded(site: Site) -> None:
+    """The line that was lost would have been the first one of these rules."""
+    shop = site.authority(RULES)
+    urls = [shop.url("/private"), shop.url("/a"), shop.url("/b")]
+    expected = ["Writing the decision log failed"]
+    result = await record(
+        FULL, urls, OneByOneSpider, REP_DECISION_LOG_REQUIRED=True, expected=expected
+    )
+    assert result.kinds == ["forbidden", "unreachable", "unreachable"]
+    assert shop.page_hits == []
+
+
+@pytest.mark.parametrize("call", ["open", "decided"])
+async def test_no_request_passes_a_fault_of_a_required_log(
+    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Scrapy logs what a handler of a signal raises, and goes on."""
+
+    def fail(*args: Any) -> Any:
+        raise ArithmeticError("injected")
+
+    monkeypatch.setattr(f"scrapy_rep.records.recorder.DecisionRecorder.{call}", fail)
+    shop, expected = site.authority(RULES), ["Error caught on signal handler"]
+    free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
+    settings = {"REP_DECISION_LOG_REQUIRED": True, "expected": expected}
+    result = await record(log, [shop.url("/a"), free], **settings)
+    assert result.kinds == ["unreachable", "unreachable"]
+    assert shop.page_hits == []
 
 
 async def test_a_required_log_is_written_before_the_request(site: Site, log: Path) -> None:
