@@ -460,16 +460,19 @@ class Turns:
 
     def _look_around(self) -> None:
         now = monotonic()
-        for _ in range(len(self._agenda)):
-            if self._agenda[0][0] > now:
-                break
-            when, name = heappop(self._agenda)
-            host = self.hosts.get(name)
-            if host is not None and host.planned == when:
-                host.planned = None
-                self.offer(name)
-        if self._agenda:
-            self._alarm.set(self._agenda[0][0] - monotonic())
+        try:
+            for _ in range(len(self._agenda)):
+                if self._agenda[0][0] > now:
+                    break
+                when, name = heappop(self._agenda)
+                host = self.hosts.get(name)
+                if host is not None and host.planned == when:
+                    host.planned = None
+                    self.offer(name)
+            if self._agenda:
+                self._alarm.set(self._agenda[0][0] - monotonic())
+        except Exception as error:  # noqa: BLE001  # no other timer would look at these hosts
+            self._distrust(error)
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""

@@ -179,3 +179,13 @@ async def test_what_a_fetch_brought_and_was_not_kept_is_not_fetched_for_ever(
     """Nor does a request wait for ever if nobody says that its rules have come."""
     ends = "self._resident.pop()", "self._ended()"
     assert await struck(MODULES, village.visit, list, error=error, named=ends) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lasting", [True, False], ids=["each time", "once"])
+async def test_a_fault_where_a_timer_looks_at_a_host_is_no_hang(
+    village: Village, lasting: bool
+) -> None:
+    """Nothing else would look at the host again, or at those behind it."""
+    named = ("self.offer()",)
+    assert await struck(MODULES, village.visit, list, lasting=lasting, named=named) == []
