@@ -2,8 +2,8 @@
 
 Connect to them as to Scrapy's own: ``crawler.signals.connect(handler, signal=robots_decided)``. A
 handler takes the arguments that it names, and may not be a coroutine. If a handler of
-``robots_decided`` raises ``IgnoreRequest``, an allowed request ends in that. Other errors of
-handlers are logged, as those of handlers of Scrapy's signals are.
+``robots_decided`` raises ``IgnoreRequest``, an allowed request ends in that; anywhere else it has
+no effect. Other errors of handlers are logged, as those of handlers of Scrapy's signals are.
 """
 
 from __future__ import annotations
