@@ -16,6 +16,11 @@ from scrapy import Request
 from tests.benchmarks.gate import CALLS, FILES, ROUNDS, _ours, _run, open_crawler
 from tests.benchmarks.running import argument, in_a_loop
 
+RECORDING: dict[str, Any] = {
+    "DOWNLOADER_MIDDLEWARES": {"scrapy_rep.RepDownloaderMiddleware": 100},
+    "EXTENSIONS": {"scrapy_rep.RepRecords": 0},
+}
+
 
 async def measure(calls: int, folder: Path) -> dict[str, tuple[float, float]]:
     """Return the microseconds per request of this thread, and of all, for each kind of records."""
@@ -28,10 +33,10 @@ async def measure(calls: int, folder: Path) -> dict[str, tuple[float, float]]:
     }
     body = FILES["80 rules"]
     gates = {
-        name: _ours(await open_crawler("mybot", **settings), body)
+        name: _ours(await open_crawler("mybot", **RECORDING, **settings), body)
         for name, settings in kinds.items()
     }
-    allows = await open_crawler("mybot", **kinds["log of all"])
+    allows = await open_crawler("mybot", **RECORDING, **kinds["log of all"])
     gates["log of all, Allow rules"] = _ours(allows, body + b"Allow: /\n")
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in gates}
     for _ in range(ROUNDS):
