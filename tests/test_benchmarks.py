@@ -148,15 +148,15 @@ def test_the_filter_is_measured() -> None:
 
 @timed
 def test_records_cost_nothing_where_they_are_off() -> None:
-    """Under 0.3 microseconds a request; and each kind of records is measured.
+    """Less than what two runs differ by; and each kind of records is measured.
 
     A log of refusals takes 1.6 times as long as the rest of the way of a request, one of all 2.7
     times: together that is a hundredth of what a page costs Scrapy.
     """
     rows = {row[:24].strip(): row[24:].split() for row in printed("records", "2000")[1:]}
     assert len(rows) == 5
-    assert float(rows["archive"][1]) < 0.3
     off = float(rows["off"][2])
+    assert float(rows["archive"][1]) < 0.1 * off
     most = 4 * off
     assert float(rows["log of refusals"][3]) < most
     assert float(rows["log of all"][3]) < most
