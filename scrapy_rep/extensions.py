@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from scrapy import signals
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import NotConfigured
 
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at_start
 from scrapy_rep.exceptions import RobotsUnreachable
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.records import needs
+from scrapy_rep.records import needs, unrecorded
 from scrapy_rep.records.archive import Archive
 from scrapy_rep.settings import RepSettings, enabled_classes, obeys
 from scrapy_rep.signals import robots_decided, robots_fetched
@@ -33,7 +33,14 @@ class RepRecords:
     """
 
     def __init__(self, crawler: Crawler):
+        if not obeys(crawler.settings):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
+        if settings.decision_log is None and settings.warc is None:
+            raise NotConfigured  # without a text, as Scrapy would warn with it
+        enabled = enabled_classes(crawler.settings, "DOWNLOADER_MIDDLEWARES")
+        if RepDownloaderMiddleware not in enabled:
+            raise ValueError("RepRecords needs RepDownloaderMiddleware in DOWNLOADER_MIDDLEWARES")
         stats, run = RepStats(crawler.stats), uuid4().hex
         self._crawler = crawler
         self._archive: Archive | None = None
@@ -58,16 +65,6 @@ class RepRecords:
         :class:`RepDownloaderMiddleware` is not enabled.
         """
         with failing_at_start(crawler):
-            if not obeys(crawler.settings):
-                raise NotConfigured("ROBOTSTXT_OBEY is off")
-            settings = RepSettings.from_settings(crawler.settings)
-            if settings.decision_log is None and settings.warc is None:
-                raise NotConfigured  # without a text, as Scrapy would warn with it
-            enabled = enabled_classes(crawler.settings, "DOWNLOADER_MIDDLEWARES")
-            if RepDownloaderMiddleware not in enabled:
-                raise ValueError(
-                    "RepRecords needs RepDownloaderMiddleware in DOWNLOADER_MIDDLEWARES"
-                )
             return cls(crawler)
 
     def _engine_started(self) -> None:
@@ -91,13 +88,11 @@ class RepRecords:
         try:
             self._begin_log()
             self._recorder.decided(decision)
-        except IgnoreRequest:
-            raise
         except Exception as error:
             if not self._is_required or decision.error is not None:
                 raise
             # Scrapy logs other errors of handlers, and the request would pass.
-            why = f"its decision cannot be recorded: {error}"
+            why = unrecorded(error)
             raise RobotsUnreachable(decision.authority, Cause.ERROR, detail=why) from error
 
     def _spider_closed(self) -> None:

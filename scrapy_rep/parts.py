@@ -77,14 +77,7 @@ class Parts:
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge)
-        decisions = Decisions(
-            SignalSender(crawler),
-            self.cache.held,
-            self._weigh,
-            settings.pace_policy,
-            overridden,
-        )
-        self.account = Account(identity, stats, decisions, self.overrides)
+        self.account = Account(stats, self._make_decisions(overridden), self.overrides)
         self.gate = Gate(
             identity=identity,
             cache=self.cache,
@@ -161,6 +154,16 @@ class Parts:
             ended=self.frontier.arrived,
             waiting=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
+        )
+
+    def _make_decisions(self, overridden: Set[Authority]) -> Decisions:
+        return Decisions(
+            SignalSender(self._crawler),
+            self.identity.usable,
+            self.cache.held,
+            self._weigh,
+            self.settings.pace_policy,
+            overridden,
         )
 
     def _weigh(self, authority: Authority, cached: CachedRules) -> None:

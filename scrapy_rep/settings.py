@@ -20,7 +20,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.access.outcome import TEMPORARY
+from scrapy_rep.access.outcome import temporary_in
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.preferences.vocabularies import CATEGORIES
@@ -284,8 +284,7 @@ class RepSettings:
     @property
     def temporary(self) -> AbstractSet[int]:
         """The statuses of a robots.txt that mean "not now" in the profile."""
-        means_not_now = PROFILES[self.profile].some_statuses_mean_not_now
-        return TEMPORARY if means_not_now else frozenset()
+        return temporary_in(PROFILES[self.profile])
 
     @property
     def policy(self) -> Policy:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from scrapy_rep.access.entry import Asker
+from scrapy_rep.robotstxt.profiles import Profile
 
 
 class Meaning(Enum):
@@ -39,6 +40,12 @@ NOT_NOW: dict[int, str] = {
 """Statuses that mean "not now". The profile ``google`` reads them as others of their class."""
 
 TEMPORARY = frozenset(NOT_NOW)
+
+
+def temporary_in(profile: Profile) -> AbstractSet[int]:
+    """Return the statuses of a robots.txt that mean "not now" in a profile."""
+    return TEMPORARY if profile.some_statuses_mean_not_now else frozenset()
+
 
 # First match counts. (first status, last status, meaning, authority)
 STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (

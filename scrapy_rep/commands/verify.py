@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of
+from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of, temporary_in
 from scrapy_rep.commands.archives import Record, read_records
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import (
@@ -220,8 +220,7 @@ def _wrong_record(
     if not records.leads_to(f"{line.authority}/robots.txt", found.uri):
         return f"its record in the archive is of {found.uri}"
     profile = None if run is None else PROFILES.get(str(run.settings.get("profile")))
-    means_not_now = profile is None or profile.some_statuses_mean_not_now
-    temporary = TEMPORARY if means_not_now else frozenset()
+    temporary = TEMPORARY if profile is None else temporary_in(profile)
     has_rules = meaning_of(found.status, temporary) is Meaning.SUCCESS
     if not found.damage and (line.status, line.digest is not None) != (found.status, has_rules):
         return f"its record in the archive has the status {found.status}"

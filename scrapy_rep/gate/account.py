@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.gate.decisions import Decisions
-    from scrapy_rep.gate.identity import Identity
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
@@ -31,12 +30,10 @@ class Account:
 
     def __init__(
         self,
-        identity: Identity,
         stats: RepStats,
         decisions: Decisions,
         overrides: AppliedOverrides | None = None,
     ):
-        self._identity = identity
         self._stats = stats
         self._decisions = decisions
         self._overrides = overrides
@@ -89,12 +86,12 @@ class Account:
 
     def bypassed(self, request: Request) -> None:
         """Tell of and count a request that does not obey robots.txt."""
-        self._decisions.bypassed(request, self._identity.usable(request))
+        self._decisions.bypassed(request)
         self._stats.inc(names.BYPASSED)
 
     def ended(self, request: Request, refusal: Exception, final_url: str = "") -> None:
         """Tell of what a request ended in, or the response whose final URL is given."""
-        self._decisions.refused(request, self._identity.usable(request), refusal, final_url)
+        self._decisions.refused(request, refusal, final_url)
 
     def unreachable(
         self,

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 class Decisions:
     """Sends a decision if anything listens, and otherwise does nothing.
 
-    ``known(authority)`` returns what memory holds, usable or not; ``weigh`` measures rules again
-    that were asked for a verdict. ``overridden`` are the authorities with overrides.
+    ``agent_of(request)`` returns the names that a request goes by; ``known(authority)`` what memory
+    holds, usable or not; ``weigh`` measures rules again that were asked for a verdict.
+    ``overridden`` are the authorities with overrides.
 
     The methods for requests that go on raise the ``IgnoreRequest`` of a listener.
     """
@@ -41,12 +42,14 @@ class Decisions:
     def __init__(
         self,
         signals: SignalSender,
+        agent_of: Callable[[Request], tuple[str, ...]],
         known: Callable[[Authority], CachedRules | None],
         weigh: Callable[[Authority, CachedRules], None],
         paces: PacePolicy,
         overridden: Container[Authority],
     ):
         self._signals = signals
+        self._agent_of = agent_of
         self._known = known
         self._weigh = weigh
         self._paces = paces
@@ -83,7 +86,7 @@ class Decisions:
         if self._signals.is_heard(robots_decided):
             self._send(RobotsDecision(*asked, Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)))
 
-    def bypassed(self, request: Request, agent: tuple[str, ...]) -> None:
+    def bypassed(self, request: Request) -> None:
         """Send that a request goes on that does not obey: an override without a name."""
         if not self._signals.is_heard(robots_decided):
             return
@@ -92,11 +95,10 @@ class Decisions:
         except ValueError:
             authority = None
         verdict = Verdict(allowed=True, reason=BYPASSED, override=WITHOUT_A_NAME)
+        agent = self._agent_of(request)
         self._send(RobotsDecision(request, request.url, authority, agent, verdict))
 
-    def refused(
-        self, request: Request, agent: tuple[str, ...], error: Exception, final_url: str = ""
-    ) -> None:
+    def refused(self, request: Request, error: Exception, final_url: str = "") -> None:
         """Send the refusal of a request, or of a response by its final URL.
 
         An error that is not a refusal is ignored.
@@ -116,7 +118,7 @@ class Decisions:
             request,
             final_url or page,
             error.authority,
-            agent,
+            self._agent_of(request),
             error.verdict,
             rules,
             requested=page if final_url else None,

@@ -13,6 +13,11 @@ def needs(library: str) -> str:
     return f"needs {library}: pip install 'scrapy_rep[{EXTRAS[library]}]'"
 
 
+def unrecorded(error: Exception) -> str:
+    """Return why a request does not go on if its decision has to be recorded."""
+    return f"its decision cannot be recorded: {error}"
+
+
 def own_version() -> str | None:
     """Return the version of this package, None if it is not installed."""
     try:

@@ -15,8 +15,7 @@ import scrapy
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.exceptions import RobotsUnreachable
-from scrapy_rep.records import own_version
+from scrapy_rep.records import own_version, unrecorded
 from scrapy_rep.records.lines import (
     SCHEMA_VERSION,
     DecisionLine,
@@ -111,7 +110,7 @@ class DecisionRecorder:
     def decided(self, decision: RobotsDecision) -> None:
         """Record a decision, if it is one that is wanted.
 
-        Raises :class:`RobotsUnreachable` if its request goes on, its line cannot be written, and
+        Raises what kept its line from being written, if its request goes on and
         ``REP_DECISION_LOG_REQUIRED`` is on.
         """
         rules, goes_on = decision.rules, decision.error is None
@@ -126,9 +125,9 @@ class DecisionRecorder:
             return
         self._digests.pop(rules, None)  # the next request is the first one that is recorded
         if goes_on:
-            url, why = decision.url, f"its decision cannot be recorded: {error}"
-            self._stats.unreachable(decision.request.method, url, f"{Cause.ERROR}: {why}")
-            raise RobotsUnreachable(decision.authority, Cause.ERROR, detail=why) from error
+            said = f"{Cause.ERROR}: {unrecorded(error)}"
+            self._stats.unreachable(decision.request.method, decision.url, said)
+            raise error
 
     def close(self) -> None:
         """Close the file, and say how much was lost. A later decision opens it for its line."""

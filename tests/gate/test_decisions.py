@@ -46,7 +46,9 @@ class Told:
         self.weighed = 0
         paces = RepSettings().pace_policy
         sender = SignalSender(self.crawler)
-        self.decisions = Decisions(sender, lambda _: self.rules, self._weigh, paces, ())
+        self.decisions = Decisions(
+            sender, lambda _: ASKED.agent, lambda _: self.rules, self._weigh, paces, ()
+        )
         self.heard: list[RobotsDecision] = []
 
     def _weigh(self, *_: Any) -> None:
@@ -98,7 +100,7 @@ def test_a_listener_may_refuse_what_goes_on(what: str) -> None:
     arguments: dict[str, tuple[Any, ...]] = {
         "passed": (ASKED, told.rules, Judgement()),
         "passed_without_rules": (ASKED,),
-        "bypassed": (ASKED.request, ASKED.agent),
+        "bypassed": (ASKED.request,),
     }
     error: Exception = ArithmeticError("a fault of the listener")
 
@@ -117,7 +119,7 @@ def test_another_error_is_no_decision() -> None:
     """What is not a refusal ends a request, too."""
     told = Told()
     told.listen()
-    told.decisions.refused(ASKED.request, ASKED.agent, IgnoreRequest("by another component"))
+    told.decisions.refused(ASKED.request, IgnoreRequest("by another component"))
     assert told.heard == []
 
 

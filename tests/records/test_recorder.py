@@ -83,7 +83,7 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
         (tmp_path / name).mkdir()
         crawl = Recorded(tmp_path / name / "log", rules_of_usual_size(), log_urls=name)
         error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
-        crawl.decisions.refused(Request("http://a/"), (), error, final_url=url)
+        crawl.decisions.refused(Request("http://a/"), error, final_url=url)
         crawl.recorder.close()
         assert [line["url"] for line in lines_in(tmp_path / name)] == [shown]
 
@@ -98,7 +98,7 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
         error = RobotsUnreachable(SITE, cause)
-        crawl.decisions.refused(request, ("mybot",), error)
+        crawl.decisions.refused(request, error)
     crawl.recorder.close()
     found = lines_in(tmp_path)
     assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
@@ -117,7 +117,9 @@ class Recorded:
         self.recorder = DecisionRecorder(settings, RepStats(self.crawler.stats), time.time, RUN)
         self.crawler.signals.connect(self.recorder.decided, signal=robots_decided)
         sender, paces = SignalSender(self.crawler), settings.pace_policy
-        self.decisions = Decisions(sender, lambda _: known, lambda *_: None, paces, ())
+        self.decisions = Decisions(
+            sender, lambda _: ("mybot",), lambda _: known, lambda *_: None, paces, ()
+        )
 
 
 def rules_of_usual_size() -> CachedRules:
@@ -147,7 +149,7 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     crawl = Recorded(tmp_path / "log", rules)
     assert SITE is not None
     request = Request("http://a.example/a")
-    crawl.decisions.refused(request, ("mybot",), error)
+    crawl.decisions.refused(request, error)
     asked = Asked(request, request.url, SITE, ("mybot",))
     for _ in range(2):
         crawl.decisions.passed(asked, rules, Judgement())
