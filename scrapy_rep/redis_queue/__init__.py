@@ -40,7 +40,7 @@ from scrapy_rep.frontier.request_state import comes_back
 from scrapy_rep.gate.gate import Gate
 from scrapy_rep.redis_queue.next_step import MICRO, NextStep
 from scrapy_rep.redis_queue.older import OlderRequests
-from scrapy_rep.redis_queue.scripts import PUSH, STEP, octets
+from scrapy_rep.redis_queue.scripts import PUSH, STEP, Keys, octets
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.stats import RepStats
 
@@ -91,8 +91,7 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def __init__(self, server: Any, spider: Any, key: str, serializer: Any = None):
         super().__init__(server, spider, key, serializer)
-        kept = "hosts", "due", "pace", "out", "workers", "pushed", "unreadable"
-        self._keys = [*(f"{self.key}:{name}" for name in kept), self.key]
+        self._keys = Keys.of(self.key)
         self._push_script = server.register_script(PUSH)
         self._step_script = server.register_script(STEP)
         self._older = OlderRequests(server, self._keys, self._place_in)
@@ -143,7 +142,7 @@ class HostQueue(Base):  # type: ignore[misc]
             if self._unanswered or self._next.done or self._next.back or self._pushes:
                 self._step(0)
             with self.server.pipeline(transaction=False) as pipe:
-                pipe.zcard(self._keys[0]).zcard(self._keys[3]).type(self.key)
+                pipe.zcard(self._keys.hosts).zcard(self._keys.out).type(self.key)
                 waiting, out, kind = octets(pipe.execute())
             older = self._older.count(kind)
             held = sum(bool(held.entry) for held in self._held.values())
@@ -159,7 +158,7 @@ class HostQueue(Base):  # type: ignore[misc]
         for each in (self._buffer, self._next, self._pushes):
             each.clear()
         self._unanswered = None
-        self.server.unlink(*(key for key in self._keys if key != self._keys[6]))
+        self.server.unlink(*(key for key in self._keys if key != self._keys.unreadable))
 
     def push(self, request: Request) -> None:
         """Add a request; put one that a stop returns back to its place.
@@ -340,7 +339,7 @@ class HostQueue(Base):  # type: ignore[misc]
         What was done by then is made once more. Otherwise the crawl would never end.
         """
         prefix = f"{self._worker}\0".encode()
-        mine = self.server.zrangebylex(self._keys[3], b"[" + prefix, b"(" + prefix[:-1] + b"\1")
+        mine = self.server.zrangebylex(self._keys.out, b"[" + prefix, b"(" + prefix[:-1] + b"\1")
         known = {*self._entries(), *self._next.done, *self._next.back, *self._next.unreadable}
         self._next.back += [entry for entry in octets(mine) if entry not in known]
 
@@ -451,7 +450,7 @@ class HostQueue(Base):  # type: ignore[misc]
                 "the list %s",
                 type(error).__name__,
                 printable(str(error)),
-                self._keys[6],
+                self._keys.unreadable,
             )
 
 

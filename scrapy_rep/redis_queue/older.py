@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from scrapy_rep.redis_queue.scripts import MOVE, octets
+from scrapy_rep.redis_queue.scripts import MOVE, Keys, octets
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -19,9 +19,9 @@ _MOST: Final = 100
 
 
 class OlderRequests:
-    """The list or the sorted set of an older class, which is the last of ``keys``."""
+    """The list or the sorted set of an older class, which is at ``keys.older``."""
 
-    def __init__(self, server: Any, keys: list[str], place_in: Callable[[bytes], str]):
+    def __init__(self, server: Any, keys: Keys, place_in: Callable[[bytes], str]):
         """``place_in()`` returns the place of a request; "" if it cannot be read."""
         self._server = server
         self._keys = keys
@@ -32,11 +32,11 @@ class OlderRequests:
     def count(self, kind: bytes) -> int:
         """Return how many there are in a key of this type."""
         count = {b"list": self._server.llen, b"zset": self._server.zcard}.get(kind)
-        return 0 if count is None else int(count(self._keys[-1]))
+        return 0 if count is None else int(count(self._keys.older))
 
     def move(self) -> bool:
         """Move some of them; return whether there were any."""
-        key = self._keys[-1]
+        key = self._keys.older
         [kind] = octets([self._server.type(key)])
         found: list[bytes] = []
         if kind == b"list":

@@ -24,10 +24,30 @@ empty queue, so nothing grows for ever.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Keys(NamedTuple):
+    """The names of what Redis keeps of one queue, in the order in which the scripts get them."""
+
+    hosts: str
+    due: str
+    pace: str
+    out: str
+    workers: str
+    pushed: str
+    unreadable: str
+    older: str
+    """Where scrapy-redis's own classes keep their requests."""
+
+    @classmethod
+    def of(cls, key: str) -> Keys:
+        """Return those of SCHEDULER_QUEUE_KEY."""
+        return cls._make([*(f"{key}:{name}" for name in cls._fields[:-1]), key])
+
 
 _BEGIN = """
-local queue, due, pace, out, workers, pushed, unreadable, old = unpack(KEYS)
+local hosts, due, pace, out, workers, pushed, unreadable, older = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function n(number) return string.format('%.0f', number) end
@@ -36,7 +56,7 @@ local function name_of(member)
 end
 local RING = 4e15  -- the sites that wait for nothing, by the time when they were asked last
 local function add(member)
-  redis.call('ZADD', queue, 0, member)
+  redis.call('ZADD', hosts, 0, member)
   redis.call('ZADD', due, 'NX', n(RING + now), name_of(member))
 end
 """
@@ -57,11 +77,11 @@ return 1
 MOVE = (
     _BEGIN
     + """
-local is_list = redis.call('TYPE', old).ok == 'list'
+local is_list = redis.call('TYPE', older).ok == 'list'
 for i = 1, #ARGV, 2 do
   local removed
-  if is_list then removed = redis.call('LREM', old, -1, ARGV[i])
-  else removed = redis.call('ZREM', old, ARGV[i]) end
+  if is_list then removed = redis.call('LREM', older, -1, ARGV[i])
+  else removed = redis.call('ZREM', older, ARGV[i]) end
   if removed > 0 and ARGV[i + 1] == '' then redis.call('RPUSH', unreadable, ARGV[i])
   elseif removed > 0 then add(ARGV[i + 1] .. n(now + i) .. ARGV[i]) end
 end
@@ -139,7 +159,9 @@ if #taken == 0 then
     if moved < 1000 then redis.call('ZREM', workers, worker) end
     redis.call('HDEL', pushed, worker)
     local others = redis.call('ZCOUNT', workers, 0, '+inf')
-    if others + redis.call('EXISTS', queue, out, old) == 0 then redis.call('UNLINK', due, pace) end
+    if others + redis.call('EXISTS', hosts, out, older) == 0 then
+      redis.call('UNLINK', due, pace)
+    end
     return {now, 'left', 0, moved, 0}
   end
   if may_judge then
@@ -170,12 +192,12 @@ if #taken == 0 then
     local intervals = redis.call('HMGET', pace, unpack(names))
     for i = 1, math.min(#names, rest) do
       local name, known = names[i], intervals[i]
-      local member = between(queue, name .. '\\0', name .. '\\1', 1)[1]
+      local member = between(hosts, name .. '\\0', name .. '\\1', 1)[1]
       if member then
         taken[#taken + 1] = step .. member
         paces[#taken] = known or ''
         redis.call('ZADD', out, 0, taken[#taken])
-        redis.call('ZREM', queue, member)
+        redis.call('ZREM', hosts, member)
         local when = RING + now + round
         if not known and string.sub(name, 1, 1) ~= '-' and first > 0 then when = now + first
         elseif known and known ~= '0' then when = now + known + first end
@@ -196,7 +218,7 @@ if #taken == 0 then
   end
   if is_cut and #taken == 0 then wait = 0 end
 end
-local reply = {now, 'alive', wait, moved, redis.call('EXISTS', old)}
+local reply = {now, 'alive', wait, moved, redis.call('EXISTS', older)}
 for i, entry in ipairs(taken) do
   reply[#reply + 1] = entry
   reply[#reply + 1] = paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or ''
