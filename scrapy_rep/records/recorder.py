@@ -191,7 +191,7 @@ class DecisionRecorder:
                 self._is_said = True
                 then = "the crawl goes on without it"
                 if self._is_required:
-                    then = "no request passes until it works"
+                    then = "a request whose decision it has to hold is refused until it works"
                 self._stats.own_fault("Writing the decision log", error, then)
             self._lost += decision is not None
             return error
