@@ -61,11 +61,18 @@ async def crawled(
     Each request has one end, whatever fails.
     """
     crawler = Crawler(spider, settings_of(settings))
+    failure: RuntimeError | None = None
     with LogTap(), suppress(FaultError, CancelledError):
-        await within(30, crawler.crawl(**arguments))
+        try:
+            await within(30, crawler.crawl(**arguments))
+        except RuntimeError as error:
+            failure = error
     made: Any = crawler.spider
     if made is None or not made.made:
+        # If its scheduler cannot be made, Scrapy raises RuntimeError: it has no slot to close.
         return None
+    if failure is not None:
+        raise failure
     ends = sorted(ending.number for ending in made.endings)
     assert ends == list(range(len(made.made))), "not one end for each request"
     return made
