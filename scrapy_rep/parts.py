@@ -90,7 +90,7 @@ class Parts:
             clock=time.time,
             defer_unreachable=settings.defer_unreachable,
         )
-        self.frontier.connect(self.gate, self.turns)
+        self.frontier.connect(self.gate, self.turns, lambda: self.cache.pauses)
 
     def open(self) -> None:
         """Open what needs an open spider."""
@@ -143,11 +143,9 @@ class Parts:
         )
         known_by = self.store, settings.policy, self.stats, time.time
         parse = partial(ParsedRobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
-        refresher = Refresher(*known_by, fetcher.fetch, settings.timeout, settings.retry_delays)
-        self.frontier.pauses = lambda: refresher.pauses
-        refresher.paused = self.frontier.may_fetch
+        fetched_by = fetcher.fetch, settings.timeout, settings.retry_delays
         return RobotsCache(
-            refresher,
+            Refresher(*known_by, *fetched_by, self.frontier.may_fetch),
             RobotsParsed(self._crawler, settings.timeout),
             parse=parse,
             started=self.stop.watch,

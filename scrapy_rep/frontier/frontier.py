@@ -117,9 +117,7 @@ class Frontier:
         self.sites = Sites(self, scrapy.wake)
         self._slots = SlotLoads(settings, self._has_left)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
-        self._demand = FetchDemand(concurrent, lambda: self.pauses(), self.may_fetch)
-        self.pauses: Callable[[], int] = int
-        """Returns how many fetches pause between two attempts."""
+        self._demand = FetchDemand(concurrent, lambda: self._pauses(), self.may_fetch)
         self._queues: list[SchedulerQueues] = []
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
@@ -141,13 +139,15 @@ class Frontier:
         )
         """Says what waits."""
 
-    def connect(self, gate: Readiness, turns: Politeness) -> None:
+    def connect(self, gate: Readiness, turns: Politeness, pauses: Callable[[], int]) -> None:
         """Set the gate and the turns, which say what blocks a request.
 
+        ``pauses()`` returns how many fetches pause between two attempts.
         From now on :func:`frontier_of` finds this object, so the scheduler can use it.
         """
         self._gate = gate
         self._turns = turns
+        self._pauses = pauses
         _OF_CRAWL[self._crawler] = ref(self)
 
     # --- what the scheduler and its queues call

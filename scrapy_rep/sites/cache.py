@@ -208,6 +208,11 @@ class RobotsCache:
         """How many fetches are under way."""
         return len(self._flights)
 
+    @property
+    def pauses(self) -> int:
+        """How many of them pause between two attempts."""
+        return self._refresher.pauses
+
     def interrupt(
         self, started_before: float = math.inf, spare: Callable[[Any], bool] = lambda _: False
     ) -> None:

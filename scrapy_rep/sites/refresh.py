@@ -80,7 +80,8 @@ class Refresher:
     ``fetch(authority, request, copy)`` returns an outcome within ``timeout`` seconds. ``delays``
     are the seconds before further attempts while an authority is unreachable. If the server asks
     for more with ``Retry-After``, a delay is as long as that, up to ``timeout``. Beyond that a
-    shorter delay is passed over.
+    shorter delay is passed over. ``paused()`` is called when a refresh begins to pause between two
+    attempts.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Refresher:
         fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
         timeout: float,
         delays: tuple[float, ...],
+        paused: Callable[[], None] = lambda: None,
     ):
         self.store = store
         self.policy = policy
@@ -101,8 +103,7 @@ class Refresher:
         self._delays = delays
         self.pauses = 0
         """How many refreshes pause between two attempts."""
-        self.paused: Callable[[], None] = lambda: None
-        """Called when one begins to pause."""
+        self._paused = paused
         self._timeout = timeout
         self._longest_round = timeout + sum(timeout + max(timeout, delay) for delay in delays)
         term = LEASE_TERM if self.store.has_store else 0.0
@@ -160,7 +161,7 @@ class Refresher:
                 self._report(authority, outcome, learnt)
                 return learnt
             self.pauses += 1
-            self.paused()
+            self._paused()
             try:
                 await sleep(delay)
             finally:

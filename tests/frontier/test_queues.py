@@ -108,7 +108,7 @@ class Job:
         scrapy, stats = ScrapyNames(self.crawler), RepStats(self.counts)  # type: ignore[arg-type]
         self.frontier = Frontier(self.crawler, scrapy, stats, Places(scrapy, stats), time.time)
         gate = OpenGate()
-        self.frontier.connect(gate, gate)
+        self.frontier.connect(gate, gate, int)
         self.frontier.open()
         return self.frontier
 
