@@ -123,9 +123,8 @@ class Frontier:
         self._cluster: ClusterFront | None = None
         self.shared_queue: SharedQueue | None = None
         """The queue that workers share. It sets this itself, when the scheduler is opened."""
-        is_scrapys = is_scrapys_scheduler(settings)
         self.keeps = bool(settings["JOBDIR"]) or (
-            not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
+            not is_scrapys_scheduler(settings) and settings.getbool("SCHEDULER_PERSIST")
         )
         """Whether what the scheduler has at a stop is there in the next run."""
         self._alarm = Alarm(self._time_has_come)
@@ -246,8 +245,10 @@ class Frontier:
         if has_looked:
             self._look()
         head = self.sites.next()
-        if head is None and not has_looked and self._are_under_way and self._look():
-            head = self.sites.next()
+        if head is None and not has_looked:
+            are_under_way = self._turns.occupied or not self._slots.are_idle
+            if are_under_way and self._look():
+                head = self.sites.next()
         return None if head is None else head.request
 
     def _next_of_front(self, front: Front, pop: Callable[[], Request | None]) -> Request | None:
@@ -259,10 +260,12 @@ class Frontier:
             elif not self._choose_if_open():
                 if self.sites.is_ready or front.is_full:
                     return None
-                request = pop()
-                if request is None:
+                popped = pop()
+                if popped is None:
                     return None
-                request = self.distinct(request, front.requests)
+                request = self._guarded(self.distinct, popped, front.requests)
+                if request is None:  # a fault must not cost it
+                    return popped
                 front.requests[request] = None
                 self._guarded(self._read_ahead, front, request)
                 continue
@@ -284,10 +287,6 @@ class Frontier:
                 return
         front.push(key, request)
         self.sites.pushed(key)
-
-    @property
-    def _are_under_way(self) -> bool:
-        return bool(self._turns.occupied) or not self._slots.are_idle
 
     # --- what the sites ask
 
@@ -370,7 +369,7 @@ class Frontier:
         self._guarded(self._demand.ended, authority)
         if self._cluster is not None:
             self._cluster.queue.fetch_ended(str(authority))
-        self._guarded(self.sites.arrived, Block(State.RULES, authority), str(authority))
+        self._guarded(self.sites.arrived, Block(State.RULES, authority))
 
     def due(self, host: str) -> None:
         """Note that a request to a host may be handed out."""
@@ -489,9 +488,11 @@ class Frontier:
 
         They are 0 unless many requests are in memory, while the engine has room and nothing to do.
         """
-        if not self._asked_in_vain or self._crawler.settings["JOBDIR"]:
-            return 0.0
-        return max(sum(map(len, self._queues)) - _MANY, 0) * _PAUSE
+        return self._guarded(self._pause_of_start) or 0.0
+
+    def _pause_of_start(self) -> float:
+        is_slow = self._asked_in_vain and not self._crawler.settings["JOBDIR"]
+        return max(sum(map(len, self._queues)) - _MANY, 0) * _PAUSE if is_slow else 0.0
 
     def _count(self) -> None:
         is_idle = self._asked_in_vain and self._slots.are_idle

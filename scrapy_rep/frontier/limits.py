@@ -38,12 +38,10 @@ _MOST_OLD: Final = 4_000
 
 def slot_of(request: Request) -> str:
     """Return the downloader slot of a request, as Scrapy names it without a limit for each IP."""
-    slot: Any = request.meta.get("download_slot")
-    if slot is not None:
-        return str(slot)
     try:
-        return urlsplit(request.url).hostname or ""
-    except ValueError:
+        slot: Any = request.meta.get("download_slot")
+        return (urlsplit(request.url).hostname or "") if slot is None else str(slot)
+    except Exception:  # noqa: BLE001  # neither a bad URL nor a fault may cost the request
         return ""
 
 

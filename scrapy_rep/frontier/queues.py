@@ -112,13 +112,20 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             logger.warning("The last requests to %s could not be read from their queue", key)
             self._queued -= len(queue)
         else:
-            if self._frontier is not None:
-                request = self._frontier.distinct(request, self._heads)
-            restored(_as_pushed(request))
+            request = self._distinct(key, _as_it_was(request))
             self._heads[request] = key
         if request is None or not len(queue):
             self._forget(key)
         return request
+
+    def _distinct(self, key: str, request: Request) -> Request:
+        if self._frontier is None:
+            return request
+        try:
+            return self._frontier.distinct(request, self._heads)
+        except Exception:  # it must not cost the request
+            self._put_back(key, request)
+            raise
 
     def _take_readable(self, queue: Any) -> Request | None:
         """Return the next request of a queue that can be read; None if there is none any more.
@@ -166,7 +173,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
                 request = super().pop()
             finally:  # one that cannot be read is gone as well
                 self._queued = sum(map(len, self.pqueues.values()))
-            return None if request is None else restored(_as_pushed(request))
+            return None if request is None else _as_it_was(request)
         del self._heads[request]
         return request
 
@@ -230,8 +237,12 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             )
 
 
-def _as_pushed(request: Request) -> Request:
-    """Return a request, with the priority that it was pushed with first."""
-    if request.meta.pop(_LATER, False):
-        request.priority -= 1
-    return request
+def _as_it_was(request: Request) -> Request:
+    """Return a request, with the priority and the meta that it was pushed with first."""
+    try:
+        if request.meta.pop(_LATER, False):
+            request.priority -= 1
+        return restored(request)
+    except Exception:  # it must not cost the request
+        logger.exception("The marks of <%s> stay", request.url)
+        return request

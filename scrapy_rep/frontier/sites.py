@@ -302,10 +302,10 @@ class Sites:
             if not self._is_asking:
                 self._wake()
 
-    def arrived(self, block: Block, key: str) -> None:
+    def arrived(self, block: Block) -> None:
         """Wake all sites that wait for rules: those with heads, and the one with this key."""
         sites = list(self._parked.get(block, ()))
-        own = self.by_key.get(key)
+        own = self.by_key.get(str(block.what))
         if own is not None and own.state in (State.FETCH, State.UNTIL):
             sites.append(own)
         for site in sites:

@@ -459,8 +459,8 @@ class Turns:
             self._alarm.set(when - monotonic())
 
     def _look_around(self) -> None:
-        now = monotonic()
         try:
+            now = monotonic()
             for _ in range(len(self._agenda)):
                 if self._agenda[0][0] > now:
                     break

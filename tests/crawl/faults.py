@@ -30,15 +30,23 @@ T = TypeVar("T")
 
 POINT = "__point__"
 
-CANNOT_FAIL = ("bool", "len", "super", "self._guarded", "self._choose_if_open")
-"""Calls without a point: with the arguments that the package gives them, they do not raise.
+HAVE_POINTS = (
+    "self._guarded",
+    "self._choose_if_open",
+    "self._ring",
+    "self._push",
+    "_as_it_was",
+)
+"""Calls without a point: they are of functions of the package, and what these call has points."""
 
-The last two are the guard of the frontier, and a call of nothing else: what is called in them has
-its points.
+CANNOT_FAIL = (*HAVE_POINTS, "bool", "len", "super", "Block")
+"""Calls without a point: with the arguments that the package gives them, they do not raise."""
+
+NOT_OURS = ("pop", "enqueue", "self.pqfactory", "self.pqueues[key].push")
+"""The base scheduler, or Scrapy's queue, gives out or takes a request.
+
+If that fails, no crawl goes on, or one less.
 """
-
-NOT_OURS = ("pop", "enqueue")
-"""The base scheduler gives out or takes a request. If that fails, no crawl goes on, or one less."""
 
 
 def modules(*names: str) -> list[str]:

@@ -136,6 +136,7 @@ FAULTS = {
     "pushed": (Sites, "pushed"),
     "chosen": (Sites, "_chosen"),
     "head": (Sites, "_head"),
+    "taken": (Frontier, "distinct"),
     "parked": (Sites, "_park"),
     "arrived": (Sites, "arrived"),
     "asked": (Frontier, "blocked_by"),

@@ -273,7 +273,7 @@ class Bench:
                 self.gate.known.add(authority)
             else:
                 self.gate.until[authority] = until
-            self.sites.arrived(Block(State.RULES, authority), authority)
+            self.sites.arrived(Block(State.RULES, authority))
 
     def age(self, authority: str) -> None:
         """A fetch is under way for a second."""
