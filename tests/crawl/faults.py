@@ -42,8 +42,14 @@ HAVE_POINTS = (
 CANNOT_FAIL = (*HAVE_POINTS, "bool", "len", "super", "Block")
 """Calls without a point: with the arguments that the package gives them, they do not raise."""
 
-NOT_OURS = ("pop", "enqueue", "self.pqfactory", "self.pqueues[key].push")
-"""The base scheduler, or Scrapy's queue, gives out or takes a request.
+NOT_OURS = (
+    "pop",
+    "enqueue",
+    "self.pqfactory",
+    "self.pqueues[key].push",
+    "self._crawler.engine._slot.nextcall.schedule",
+)
+"""The base scheduler or Scrapy's queue gives out or takes a request, or its engine is woken.
 
 If that fails, no crawl goes on, or one less.
 """
