@@ -142,7 +142,7 @@ def read_lines(stream: BinaryIO) -> Iterator[Line | None]:
 
     A log may end in the middle of a line, and hold lines of other programs or of another version.
     A line that is too long counts once for each of its parts. Empty lines are passed over: a
-    process that opens the file while another one writes may begin with one.
+    process that looks at the end of the file while another one writes may begin with one.
     """
     while octets := stream.readline(_LONGEST_LINE):
         if octets != b"\n":

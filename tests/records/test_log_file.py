@@ -40,7 +40,8 @@ sys.stdin.read()
 def test_lines_of_several_processes_do_not_mix_and_a_kill_loses_none(tmp_path: Path) -> None:
     """Each line is whole, and those of a process are in order.
 
-    A process that opens the file while another one writes may begin with an empty line.
+    A process that looks at the end of the file while another one writes may begin with an empty
+    line.
     """
     path = tmp_path / "log"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -94,6 +95,19 @@ def test_what_follows_a_line_that_a_full_disk_has_cut_is_whole(
     assert [line for line in lines if line in (b"one", b"two", b"ten")][-1] == b"ten"
     assert {*written} <= {*lines}
     assert len(written) == room // 4
+
+
+def test_a_line_that_another_process_could_not_end_stays_alone(tmp_path: Path) -> None:
+    """Whichever of those that share the file goes on, and however often that happens."""
+    path = tmp_path / "log"
+    one = LogFile(str(path))
+    for _ in range(2):
+        one.append(b"one\n")
+        with path.open("ab") as other:
+            other.write(b"ha")
+    one.append(b"one\n")
+    one.close()
+    assert path.read_bytes() == b"one\nha\none\nha\none\n"
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
