@@ -36,6 +36,7 @@ HAVE_POINTS = (
     "self._ring",
     "self._push",
     "_as_it_was",
+    "flight.resolve",
 )
 """Calls without a point: they are of functions of the package, and what these call has points."""
 
