@@ -111,16 +111,18 @@ SITE: Final[dict[tuple[State, Event], frozenset[State]]] = {
 """The states that may follow an event in a state. What is not here cannot happen."""
 
 REQUEST: Final[dict[Stage, frozenset[Stage]]] = {
-    Stage.HEAD: frozenset({Stage.HANDED_OUT}),
-    Stage.HANDED_OUT: frozenset(),
+    Stage.HEAD: frozenset({Stage.HANDED_OUT, Stage.WAITING, Stage.SENT}),
+    Stage.HANDED_OUT: frozenset({Stage.WAITING, Stage.SENT}),
     Stage.CHECKED: frozenset({Stage.WAITING, Stage.SENT}),
     Stage.WAITING: frozenset({Stage.SENT}),
     Stage.SENT: frozenset({Stage.ENDED, Stage.WAITING}),
     Stage.ENDED: frozenset({Stage.WAITING, Stage.SENT}),
 }
 """The stages that may follow each one. Any may be followed by CHECKED: one request object may be
-scheduled and downloaded directly, or be downloaded again. SENT is followed by WAITING only if it is
-downloaded twice at once. ENDED is followed by WAITING or SENT if the request gave its turn back.
+scheduled and downloaded directly, or be downloaded again. HEAD and HANDED_OUT are followed by
+WAITING or SENT only if it is downloaded directly while it waits in the scheduler, and SENT by
+WAITING only if it is downloaded twice at once. ENDED is followed by WAITING or SENT if the request
+gave its turn back.
 
 A request that another component ends before it reaches the last step stays at its stage. So does
 one that waits there until the crawl closes. Both are forgotten with their object.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import gather
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import count, pairwise
@@ -239,6 +240,33 @@ async def test_one_object_that_is_yielded_twice_is_two_requests(
     result.check_log()
     assert Counter(result.downloaded) == Counter(plans * 2)
     assert Counter(shop.url(hit.path) for hit in shop.page_hits) == Counter(plans * 2)
+
+
+class BothWaysSpider(RequestsSpider):
+    """Yields a request, and downloads that very object while it waits in the scheduler."""
+
+    late: str
+
+    async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        """Two downloads wait in place, and the second one is of what is yielded."""
+        list(super().page(response))
+        if response.url not in self.plans:
+            return
+        request = self.request(f"{self.late}both")
+        yield request
+        await sleep(0.05)
+        download = self.crawler.engine.download_async
+        await gather(download(Request(f"{self.late}before")), download(request))
+        yield self.request(f"{self.late}after")
+
+
+async def test_a_request_may_be_downloaded_directly_while_it_waits(site: Site) -> None:
+    """The two uses of the object have turns of their own, and other paced sites go on."""
+    shop, late = site.authority(RULES), site.authority(Reply(200, PACED.format(0.2), delay=0.3))
+    result = await visit([shop.url("/a")], BothWaysSpider, late=late.url())
+    assert len(result.downloaded) == 3
+    assert sorted(hit.path for hit in late.page_hits) == ["/after", "/before", "/both", "/both"]
+    assert min(gaps(late)) >= 0.2
 
 
 class CopyingSpider(RequestsSpider):
