@@ -70,18 +70,18 @@ class PacedHost:
 
     def ask(self, asker: Asker, interval: float) -> None:
         """Heed an interval for a day from now; it replaces what ``asker`` asked for before."""
-        now = monotonic()
         self.withdraw(asker)
-        # What is a day old may go, but not while a request waits because of it.
-        if not self.is_waited_for:
-            self._asked = tuple(each for each in self._asked if now - each.made < _DAY)
         if len(self._asked) >= _MOST_ASKERS:
             self.withdraw(min(self._asked, key=attrgetter("interval")).asker)
-        self._asked += (_Asked(asker, interval, now),)
+        self._asked += (_Asked(asker, interval, monotonic()),)
 
     def withdraw(self, asker: Asker) -> None:
-        """Forget what ``asker`` asked for."""
-        self._asked = tuple(each for each in self._asked if each.asker != asker)
+        """Forget what ``asker`` asked for, and what is a day old."""
+        # Nothing is forgotten because of its age while a request waits because of it.
+        oldest = NEVER if self.is_waited_for else monotonic() - _DAY
+        self._asked = tuple(
+            each for each in self._asked if each.asker != asker and each.made > oldest
+        )
 
     def asked_by(self, asker: Asker) -> float:
         """Return the interval that ``asker`` is known to ask for; 0 if it is not known."""

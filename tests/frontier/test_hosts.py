@@ -42,6 +42,22 @@ def test_a_pace_lasts_for_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     assert host.interval == 5
 
 
+def test_a_pace_whose_override_has_expired_lasts_for_a_day(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing withdraws it, and what the rules ask for may be no pace."""
+    clock = Clock()
+    monkeypatch.setattr("scrapy_rep.frontier.hosts.monotonic", clock)
+    host = host_with()
+    host.ask((asker()[0], ("override 1",)), 9.0)
+    clock.now += DAY - 1
+    host.withdraw(asker())
+    assert host.interval == 9
+    clock.now += 1
+    host.withdraw(asker())
+    assert not host.asks
+
+
 def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
     """A refresh may ask for more, for less, or for nothing."""
     host = host_with()
