@@ -35,6 +35,7 @@ HAVE_POINTS = (
     "self._choose_if_open",
     "self._ring",
     "self._push",
+    "self._distinct",
     "_as_it_was",
     "flight.resolve",
 )
