@@ -131,7 +131,7 @@ class Bench:
         weakref.finalize(self, store_adapter._evicted.close)
         known_by = store_adapter, policy, stats, self.clock
         self.cache = RobotsCache(
-            Refresher(*known_by, fetch or self.script, timeout, retry_delays),
+            Refresher(*known_by, fetch or self.script, timeout, retry_delays, lambda: None),
             Announced(announce, heard),
             parse=self._counted,
             memory_limit=memory_limit,

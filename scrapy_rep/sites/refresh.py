@@ -93,7 +93,7 @@ class Refresher:
         fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
         timeout: float,
         delays: tuple[float, ...],
-        paused: Callable[[], None] = lambda: None,
+        paused: Callable[[], None],
     ):
         self.store = store
         self.policy = policy

@@ -77,18 +77,17 @@ async def crawled(
     Each request has one end, whatever fails.
     """
     crawler = Crawler(spider, settings_of(settings))
-    failure: RuntimeError | None = None
     with LogTap(), suppress(FaultError, CancelledError):
         try:
             await within(30, crawler.crawl(**arguments))
-        except RuntimeError as error:
-            failure = error
+        except RuntimeError:
+            # If its scheduler cannot be made, Scrapy raises this: it has no slot to close.
+            begun: Any = crawler.spider
+            if begun is None or begun.made:
+                raise
     made: Any = crawler.spider
     if made is None or not made.made:
-        # If its scheduler cannot be made, Scrapy raises RuntimeError: it has no slot to close.
         return None
-    if failure is not None:
-        raise failure
     ends = sorted(ending.number for ending in made.endings)
     assert ends == list(range(len(made.made))), "not one end for each request"
     return made
