@@ -164,7 +164,8 @@ def measured(case: Case, queue: str) -> Figures:
             filled.push(request)
         wait_for(client, "came", hosts.plain.count * hosts.plain.pages)
         used = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0, "usec": 0})
-    found = figures_of(hosts, site.notes, from_first_page=True)
+    begun = min(note.received for note in site.notes)
+    found = figures_of(hosts, site.notes, begun, from_first_page=True)
     pages = sum(note.is_page for note in site.notes)
     return Figures(
         found.seconds, found.share, found.gap, used["calls"] / pages, used["usec"] / pages

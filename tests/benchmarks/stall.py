@@ -1,20 +1,23 @@
 """How much longer the pages of plain hosts take beside hosts that have to wait.
 
 ``python -m tests.benchmarks.stall [--rounds 3] [--quick] [--csv FILE] [WORD...]`` crawls the pages
-of plain hosts beside other ones, alone, and with robots.txt off, in turn, and each in a process of
-its own. The hosts are in another process, whose notes are the judge. A page takes 50 ms and there
-are 16 at once, so that a crawl is bound by waiting and not by the processor. With words, only the
-cases with these words in their names are crawled; ``--quick`` crawls a few small ones.
+of plain hosts in four ways in turn, each in a process of its own: beside other hosts, alone, alone
+with robots.txt off, and with it off while the requests to the others stay in Scrapy's queue. The
+hosts are in another process, whose notes are the judge. A page takes 50 ms and there are 16 at
+once, so that a crawl is bound by waiting and not by the processor. With words, only the cases with
+these words in their names are crawled; ``--quick`` crawls a few small ones.
 
 What is printed for each case, in the median of the rounds:
 
-- the seconds from the first request to the last page of a plain host: alone, and beside the others;
-- how many times as long that is as alone, and as alone with robots.txt off;
+- the seconds from the beginning of ``start()`` to the last page of a plain host: alone, and beside
+  the others;
+- how many times as long that is as in each of the other three ways. The last of them is the least
+  that any frontier can take: all requests have to be read and queued;
 - the share: of the time from its rules to the end, that in which a paced host answered a page, or
   in which its interval ran. It is the share of the pages that its pace allows, and that of the host
   with the least;
 - the least gap between a page of a paced host and the next one, beside its interval;
-- the seconds from the first request until each paced host had sent its robots.txt.
+- the seconds from the beginning of ``start()`` until each paced host had sent its robots.txt.
 """
 
 from __future__ import annotations
@@ -26,9 +29,11 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from itertools import chain, pairwise, product, starmap, zip_longest
 from math import inf
+from time import monotonic
 from typing import Any, NamedTuple
 
 from scrapy import Request, Spider
+from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import CloseSpider
 
 from scrapy_rep.access import policy
@@ -45,7 +50,7 @@ SETTINGS: dict[str, Any] = {
     "LOG_ENABLED": True,
     "LOG_LEVEL": "ERROR",
 }
-HOWS = ("ours", "alone", "off")
+HOWS = ("ours", "alone", "off", "queued")
 
 PLAIN = Hosts(1, 20, 150)
 SLOW_PAGES = "2 hosts with pages of 2 s"
@@ -64,7 +69,7 @@ class Case(NamedTuple):
     def requests(self, how: str, ports: list[int]) -> Iterator[Request]:
         """The requests, in their order: the others first, or a page of each host in turn."""
         of_hosts = list(self._of(self.plain, ports))
-        if how == "ours" or (how == "off" and self.name == SLOW_PAGES):
+        if how in ("ours", "queued") or (how == "off" and self.name == SLOW_PAGES):
             of_hosts = [*self._of(self.others, ports), *of_hosts]
         if self.is_mixed:
             for turn in zip_longest(*of_hosts):
@@ -149,6 +154,7 @@ class StallSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """All requests."""
+        self.begun = monotonic()
         self.most = self.case.plain.count * self.case.plain.pages
         for request in self.case.requests(self.how, self.ports):
             yield request
@@ -160,18 +166,40 @@ class StallSpider(Spider):
             raise CloseSpider
 
 
+class OthersStay(Scheduler):
+    """Scrapy's scheduler, but what it queues for the other hosts never leaves the queue."""
+
+    def open(self, spider: Spider) -> Any:
+        """Make one more queue, as Scrapy makes its own."""
+        self.others = self._mq()
+        return super().open(spider)
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Do for each request what Scrapy does for it."""
+        if request.meta["is_plain"]:
+            return super().enqueue_request(request)
+        if self.df.request_seen(request):
+            return False
+        self.others.push(request)
+        return True
+
+
 def measured(case: Case, how: str) -> Figures:
     """What a crawl in a process of its own showed."""
     number = (QUICK + CASES).index(case)
     with served([case.plain, case.others]) as server:
-        in_a_process("stall", "crawl", str(number), how, json.dumps(server.ports))
-    return figures_of(case, server.notes)
+        begun = in_a_process("stall", "crawl", str(number), how, json.dumps(server.ports))
+    return figures_of(case, server.notes, begun)
 
 
-def figures_of(case: Case, notes: list[Note], *, from_first_page: bool = False) -> Figures:
-    """The figures out of the notes of the server; the share begins with the rules of a host."""
+def figures_of(
+    case: Case, notes: list[Note], begun: float, *, from_first_page: bool = False
+) -> Figures:
+    """The figures of a crawl that began at that time, out of the notes of the server.
+
+    The share begins with the rules of a host.
+    """
     notes = sorted(notes, key=lambda note: note.received)
-    begun = notes[0].received if notes else 0.0
     plain, delay = set(case.plain.names), case.others.delay
     ends = [note.sent for note in notes if note.is_page and note.host in plain]
     if len(ends) < case.plain.count * case.plain.pages:
@@ -212,10 +240,12 @@ def share_of(pages: list[Note], rules: float, end: float, delay: float) -> float
 
 
 def crawl(case: Case, how: str, ports: list[int]) -> None:
-    """One crawl in this process."""
+    """One crawl in this process. It prints when it began, by the monotonic clock."""
     policy.MIN_LIFETIME = case.lifetime
-    settings = {**SETTINGS, **(ADDON if how != "off" else {})}
-    print(crawled(StallSpider, settings, case=case, how=how, ports=ports).came)
+    settings = {**SETTINGS, **(ADDON if how in ("ours", "alone") else {})}
+    if how == "queued":
+        settings["SCHEDULER"] = OthersStay
+    print(crawled(StallSpider, settings, case=case, how=how, ports=ports).begun)
 
 
 def median(rows: list[Figures]) -> Figures:
@@ -230,6 +260,7 @@ HEAD = (
     "beside, s",
     "ours",
     "off",
+    "queued",
     "share, %",
     "gap, s",
     "pace, s",
@@ -240,10 +271,10 @@ HEAD = (
 def row_of(case: Case, rounds: int) -> tuple[str, ...]:
     """The cells of a case."""
     found = [[measured(case, how) for how in HOWS] for _ in range(rounds)]
-    ours, alone, _ = (median(list(rows)) for rows in zip(*found, strict=True))
+    ours, alone, *_ = (median(list(rows)) for rows in zip(*found, strict=True))
     times = [
         statistics.median(row[0].seconds / row[against].seconds for row in found)
-        for against in (1, 2)
+        for against in range(1, len(HOWS))
     ]
     row = [case.name, f"{alone.seconds:.1f}", f"{ours.seconds:.1f}", *(f"{x:.2f}" for x in times)]
     if ours.share <= 1:
