@@ -94,6 +94,7 @@ class Parts:
 
     def open(self) -> None:
         """Open what needs an open spider."""
+        self.identity.open()
         self.frontier.progress.open()
         if self.overrides is not None:
             self.overrides.name_expired()

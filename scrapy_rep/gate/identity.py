@@ -78,6 +78,10 @@ class Identity:
         if chosen:
             self._remembered_or(chosen, self._named)
 
+    def open(self) -> None:
+        """Read the User-Agent of the spider now, as Scrapy does when the spider is opened."""
+        _ = self.of_fetches, self.name_to_give
+
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request`` in order of preference.
 

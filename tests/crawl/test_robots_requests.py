@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,29 @@ async def test_by_which_name_robots_txt_is_requested(
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
     digest = crawler_digest(name_of_fetches(result.crawler, result.gate.agents(None)))
     assert digest == blake2b(name.encode("latin-1"), digest_size=8).hexdigest()
+
+
+class RenamedSpider(RequestsSpider):
+    """Names itself when the crawl has begun, which is too late for Scrapy."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The requests, after the change."""
+        self.user_agent = "late-bot/1.0"
+        async for request in super().start():
+            yield request
+
+
+@pytest.mark.parametrize(("configured", "name"), [("early-bot/1.0",) * 2, ("", "Scrapy/")])
+async def test_a_name_that_scrapy_reads_no_more_changes_nothing(
+    site: Site, configured: str, name: str
+) -> None:
+    """The name of the crawl is that which its pages carry, for robots.txt and by the rules."""
+    robots = "User-agent: early-bot\nDisallow: /early\n\nUser-agent: late-bot\nDisallow: /late\n"
+    shop = site.authority(robots)
+    pages = [shop.url("/early"), shop.url("/late")]
+    result = await visit(pages, RenamedSpider, USER_AGENT=configured)
+    assert result.forbidden == (pages[:1] if configured else [])
+    assert [hit.header("User-Agent")[: len(name)] for hit in shop.robots_hits] == [name]
 
 
 async def test_pages_stay_nameless(site: Site) -> None:
