@@ -52,7 +52,7 @@ def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Wa
 def test_a_stall_is_measured() -> None:
     """Each case has its seconds and ratios; a paced host has a share, and its interval is kept."""
     _, *rows = printed("stall", "--quick")
-    assert [len(row[46:].split()) for row in rows] == [9, 5]
+    assert [len(row[46:].split()) for row in rows] == [10, 5]
     for row in rows:
         figures = [float(figure) for figure in row[46:].split()]
         assert max(figures[:5]) < inf

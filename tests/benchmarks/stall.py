@@ -17,7 +17,8 @@ What is printed for each case, in the median of the rounds:
   in which its interval ran. It is the share of the pages that its pace allows, and that of the host
   with the least;
 - the least gap between a page of a paced host and the next one, beside its interval;
-- the seconds from the beginning of ``start()`` until each paced host had sent its robots.txt.
+- the seconds from the beginning of ``start()`` until each paced host had sent its robots.txt;
+- how many pages the paced hosts have sent by the end. The processor has to read them as well.
 """
 
 from __future__ import annotations
@@ -141,6 +142,8 @@ class Figures(NamedTuple):
     gap: float = inf
     rules: float = 0.0
     """Seconds until each paced host had sent its robots.txt."""
+    pages: int = 0
+    """What the paced hosts have sent."""
 
 
 class StallSpider(Spider):
@@ -226,7 +229,8 @@ def figures_of(
     )
     shares = [share_of(pages[host], begins.get(host, end), end, delay) for host in pages]
     last = max(rules.get(host, inf) for host in pages)
-    return Figures(end - begun, min(shares), min(gaps, default=inf), last - begun)
+    count = sum(map(len, pages.values()))
+    return Figures(end - begun, min(shares), min(gaps, default=inf), last - begun, count)
 
 
 def share_of(pages: list[Note], rules: float, end: float, delay: float) -> float:
@@ -265,6 +269,7 @@ HEAD = (
     "gap, s",
     "pace, s",
     "rules, s",
+    "pages",
 )
 
 
@@ -279,7 +284,7 @@ def row_of(case: Case, rounds: int) -> tuple[str, ...]:
     row = [case.name, f"{alone.seconds:.1f}", f"{ours.seconds:.1f}", *(f"{x:.2f}" for x in times)]
     if ours.share <= 1:
         row += [f"{100 * ours.share:.0f}", f"{ours.gap:.3f}", f"{case.others.delay:g}"]
-        row += [f"{ours.rules:.1f}"]
+        row += [f"{ours.rules:.1f}", f"{ours.pages:.0f}"]
     return (*row, *[""] * (len(HEAD) - len(row)))
 
 
