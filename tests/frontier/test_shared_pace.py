@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from math import inf, nan
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -197,13 +198,24 @@ def down(_: str) -> Turn:
     raise StoreError("down")
 
 
-@pytest.mark.parametrize("wait", [float("nan"), float("inf"), 1e15, -1e15, -0.0])
-async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float) -> None:
+WAITS = [
+    (5.0, 5.0),
+    (inf, LATEST),
+    (1e15, LATEST),
+    (nan, SOONEST),
+    (-1e15, SOONEST),
+    (-0.0, SOONEST),
+]
+"""What a store may say, in seconds, and how long a worker waits."""
+
+
+@pytest.mark.parametrize(("wait", "seconds"), WAITS)
+async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float, seconds: float) -> None:
     """Whatever is read from a store: it is asked neither without end nor in years."""
     worker = Worker(ScriptedStore(lambda _: Turn(None, wait)))
     asked = monotonic()
     await worker.ask_in_vain()
-    assert asked + SOONEST <= worker.host.not_before <= monotonic() + LATEST + MOST_SPREAD
+    assert asked + seconds <= worker.host.not_before <= monotonic() + seconds + MOST_SPREAD
     worker.pace.close()
 
 
