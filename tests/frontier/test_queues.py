@@ -585,7 +585,7 @@ def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
     """That of another crawl of the process, or of a gate that is off."""
     job = job_of()
     frontier = job.use_frontier()
-    frontier.is_open = False
+    frontier.close(bool)
     queue = job.queue()
     queue.push(request("x"))
     assert list(queue.pqueues) == ["a.example"]
