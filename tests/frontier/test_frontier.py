@@ -1,0 +1,341 @@
+"""The frontier over a scheduler that cannot be asked for the requests of one site.
+
+The gate, the turns, and what the frontier sees of the engine do what a test has said. The sites,
+the front, the loads of slots and the timers are real; the time is virtual.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.frontier.frontier import Frontier, frontier_of
+from scrapy_rep.frontier.places import Places
+from scrapy_rep.frontier.request_state import RequestState, to_come_back
+from scrapy_rep.frontier.states import Block, Stage, State
+from scrapy_rep.scrapy_names import ScrapyNames
+from scrapy_rep.stats import RepStats
+from tests.frontier.virtual_time import VirtualTime
+from tests.scripted import Counts
+
+
+class NotScrapys:
+    """A scheduler that is not Scrapy's."""
+
+
+class Neighbours:
+    """The gate and the turns, as the frontier sees them."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[str, Block] = {}
+        """What blocks the requests to a host, but for room."""
+        self.known: set[str] = set()
+        """The hosts whose rules are known."""
+        self.begun: list[Request] = []
+        self.due: set[str] = set()
+        self.occupied: dict[str, object] = {}
+        self.left_turn: list[Request] = []
+        self.intervals: dict[str, float] = {}
+        self.seconds_left: float | None = None
+
+    def key_of(self, request: Request) -> str:
+        """The authority of a request."""
+        return str(authority_of(request.url))
+
+    def knows(self, authority: Authority) -> bool:
+        """Whether the rules of an authority are known."""
+        return authority.host in self.known
+
+    def blocked_by(self, request: Request, state: Any, room: Block | None) -> Block | None:
+        """What blocks a request."""
+        host = urlsplit(request.url).hostname or ""
+        if host == "broken.example":
+            raise ValueError("a fault of the gate")
+        if host not in self.known:
+            authority: Any = authority_of(request.url)
+            return Block(State.RULES, authority)
+        return self.blocks.get(host) or room
+
+    def begin(self, request: Request, state: Any) -> None:
+        """Begin a fetch."""
+        self.begun.append(request)
+
+    def is_due(self, name: str) -> bool:
+        """Whether a host is due."""
+        return name in self.due
+
+    def interval_of(self, name: str) -> float:
+        """The interval of a host."""
+        return self.intervals.get(name, 0.0)
+
+    def look(self) -> bool:
+        """No turn was lost."""
+        return False
+
+    def left(self, request: Request) -> None:
+        """Note the end of a download."""
+        self.left_turn.append(request)
+
+
+class Crawl:
+    """A frontier, its neighbours, and the requests that its scheduler has."""
+
+    def __init__(self, time: VirtualTime, **settings: Any) -> None:
+        self.time = time
+        settings = {"SCHEDULER": NotScrapys, "CONCURRENT_REQUESTS": 4, **settings}
+        self.crawler = get_crawler(Spider, settings)
+        self.wakes = 0
+        nextcall = SimpleNamespace(schedule=self._wake)
+        self.engine_slot = SimpleNamespace(inprogress=set(), closing=None, nextcall=nextcall)
+        self.active: set[Request] = set()
+        downloader = SimpleNamespace(active=self.active, total_concurrency=4)
+        self.crawler.engine = SimpleNamespace(downloader=downloader, _slot=self.engine_slot)  # type: ignore[assignment]
+        scrapy, stats = ScrapyNames(self.crawler), RepStats(Counts())  # type: ignore[arg-type]
+        self.frontier = Frontier(self.crawler, scrapy, stats, Places(scrapy, stats), time)
+        self.neighbours = Neighbours()
+        both: Any = self.neighbours
+        self.frontier.connect(both, both, lambda: 0)
+        self.scheduled: deque[Request] = deque()
+        self.frontier.open()
+        self.frontier.opened()
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def schedule(self, *urls: str) -> list[Request]:
+        """Requests that the scheduler gives out in this order."""
+        requests = [Request(f"http://{url}") for url in urls]
+        self.scheduled += requests
+        return requests
+
+    def next(self) -> Request | None:
+        """The next request, as the engine asks for it."""
+        return self.frontier.next(lambda: self.scheduled.popleft() if self.scheduled else None)
+
+    def send(self, request: Request) -> RequestState:
+        """A request comes to the gate and passes the last step."""
+        self.active.add(request)
+        state = self.frontier.reached_gate(request)
+        self.frontier.sent(request, state)
+        state.move(Stage.SENT)
+        return state
+
+    def end(self, request: Request) -> None:
+        """The download of a request ends."""
+        self.active.discard(request)
+        self.frontier.left(request)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
+    """The time of the frontier."""
+    return VirtualTime.of(monkeypatch, "limits", "frontier")
+
+
+@pytest.fixture
+def crawl(time: VirtualTime) -> Crawl:
+    """A crawl whose scheduler is not Scrapy's."""
+    return Crawl(time)
+
+
+def test_what_waits_for_rules_is_passed_by_what_does_not(crawl: Crawl) -> None:
+    """It is read ahead, its fetch is begun, and it goes when its rules are there."""
+    crawl.neighbours.known = {"b.example"}
+    a, b = crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is b
+    assert crawl.next() is None
+    assert crawl.neighbours.begun == [a]
+    assert crawl.frontier.has_requests
+    assert (crawl.frontier.waiting, crawl.frontier.waiting_for(authority("a.example"))) == (1, [a])
+    crawl.neighbours.known.add("a.example")
+    before = crawl.wakes
+    crawl.frontier.arrived(authority("a.example"))
+    assert crawl.wakes > before
+    assert crawl.next() is a
+    assert not crawl.frontier.has_requests
+    assert crawl.frontier.waiting == 0
+
+
+def authority(host: str) -> Authority:
+    """The authority of a host."""
+    return Authority("http", host, 80)
+
+
+def test_no_more_is_read_ahead_while_a_site_is_ready_or_the_front_is_full(crawl: Crawl) -> None:
+    """The front has four times CONCURRENT_REQUESTS; what is behind it stays with the scheduler."""
+    crawl.schedule(*(f"{number}.example/" for number in range(20)))
+    assert crawl.next() is None
+    assert len(crawl.scheduled) == 4
+    crawl.neighbours.known = {"3.example"}
+    crawl.frontier.arrived(authority("3.example"))
+    request = crawl.next()
+    assert request is not None
+    assert request.url == "http://3.example/"
+    assert len(crawl.scheduled) == 4
+    assert crawl.next() is None
+    assert len(crawl.scheduled) == 3
+
+
+def test_what_comes_back_is_as_it_was(crawl: Crawl) -> None:
+    """A request that an earlier run gave back has its mark removed when it is read."""
+    crawl.neighbours.known = {"a.example"}
+    [request] = crawl.schedule("a.example/")
+    assert to_come_back(request).dont_filter
+    assert crawl.next() is request
+    assert (request.dont_filter, request.meta) == (False, {})
+
+
+def test_one_object_twice_is_two_requests(crawl: Crawl) -> None:
+    """Also if the engine has one of them."""
+    [request] = crawl.schedule("a.example/")
+    crawl.scheduled.append(request)
+    assert crawl.next() is None
+    assert len(crawl.frontier.waiting_for(authority("a.example"))) == 2
+    [other] = crawl.schedule("b.example/")
+    crawl.engine_slot.inprogress.add(other)
+    crawl.neighbours.known = {"b.example"}
+    found = crawl.next()
+    assert found is not other
+    assert found is not None
+    assert found.url == other.url
+
+
+def test_a_fault_of_the_gate_costs_one_request_alone(
+    crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is handed out, and the gate, where the fault is found again, refuses it."""
+    crawl.neighbours.known = {"a.example", "broken.example"}
+    broken, a = crawl.schedule("broken.example/", "a.example/")
+    assert [crawl.next(), crawl.next()] == [broken, a]
+    assert crawl.frontier.is_open
+    assert "The look at a request failed (ValueError: a fault of the gate)" in caplog.text
+
+
+def test_after_a_fault_of_the_frontier_all_requests_go(
+    crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those that it had read ahead first; then the scheduler gives out its own."""
+    waits = crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is None
+    crawl.frontier.give_up(ValueError("a fault"))
+    assert "The frontier failed (ValueError: a fault)" in caplog.text
+    behind = crawl.schedule("c.example/")
+    to_come_back(behind[0])
+    assert [crawl.next() for _ in range(4)] == [*waits, *behind, None]
+    assert behind[0].meta == {}
+    assert (crawl.frontier.waiting, crawl.frontier.next_request_delay) == (0, None)
+    assert not crawl.frontier.is_wanted("a.example")
+
+
+def test_at_the_close_all_that_was_read_ahead_goes_back(crawl: Crawl) -> None:
+    """In the order in which it came out; nothing is chosen any more."""
+    waits = crawl.schedule("a.example/1", "b.example/", "a.example/2")
+    assert crawl.next() is None
+    back: list[Request] = []
+    crawl.frontier.close(lambda request: back.append(request) is None)
+    assert sorted(request.url for request in back) == sorted(request.url for request in waits)
+    assert not crawl.frontier.is_open
+    assert not crawl.frontier.has_requests
+    assert crawl.frontier.waiting == 0
+    assert crawl.time.timers == []
+
+
+def test_a_slot_gets_no_more_than_it_may_send(time: VirtualTime) -> None:
+    """The end of a download is room for another request; so is one that was cancelled."""
+    crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    crawl.neighbours.known = {"a.example"}
+    requests = crawl.schedule(*(f"a.example/{number}" for number in range(4)))
+    for request in requests[:2]:
+        assert crawl.next() is request
+        crawl.send(request)
+    assert crawl.next() is None
+    before = crawl.wakes
+    crawl.end(requests[0])
+    assert crawl.wakes > before
+    assert crawl.next() is requests[2]
+    crawl.send(requests[2])
+    assert crawl.next() is None
+    crawl.active.discard(requests[1])  # it was cancelled, and nothing tells of it
+    time.advance(1.0)
+    assert crawl.next() is requests[3]
+    assert crawl.neighbours.left_turn == [requests[1]]
+
+
+def test_a_request_that_does_not_reach_the_last_step_keeps_no_room(time: VirtualTime) -> None:
+    """Another middleware holds it up; after a turn of the loop another one may go."""
+    crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    crawl.neighbours.known = {"a.example"}
+    first, second = crawl.schedule("a.example/1", "a.example/2")
+    assert [crawl.next(), crawl.next()] == [first, None]
+    time.advance(0.0)
+    assert crawl.next() is second
+
+
+def test_a_site_that_waits_for_its_turn_goes_when_it_is_due(crawl: Crawl) -> None:
+    """How long the sites take that wait for their turns is the number of requests by interval."""
+    crawl.neighbours.known = {"a.example"}
+    crawl.neighbours.blocks["a.example"] = Block(State.TURN, "a.example")
+    crawl.neighbours.intervals["a.example"] = 2.0
+    first, _ = crawl.schedule("a.example/1", "a.example/2")
+    assert crawl.next() is None
+    assert crawl.frontier.is_wanted("a.example")
+    [site] = crawl.frontier.sites.by_key.values()
+    assert (crawl.frontier.interval_of(site), crawl.frontier.seconds_for(site)) == (2.0, 4.0)
+    before = crawl.wakes
+    crawl.frontier.due("a.example")
+    crawl.frontier.not_due("a.example")
+    assert crawl.wakes == before
+    crawl.neighbours.due = {"a.example"}
+    del crawl.neighbours.blocks["a.example"]
+    crawl.frontier.due("a.example")
+    assert crawl.wakes == before + 1
+    assert crawl.next() is first
+    assert crawl.frontier.interval_of(site) == 0.0
+
+
+def test_a_site_that_waits_until_a_time_goes_then(crawl: Crawl) -> None:
+    """A timer asks the scheduler; until then it says how long that is."""
+    crawl.neighbours.known = {"a.example", "b.example"}
+    now = crawl.time.now
+    for host, seconds in (("a.example", 30.0), ("b.example", 20.0)):
+        crawl.neighbours.blocks[host] = Block(State.UNTIL, now + seconds)
+    a, b = crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is None
+    assert crawl.frontier.next_request_delay == 20.0
+    crawl.neighbours.seconds_left = 5.0
+    assert crawl.frontier.next_request_delay == 5.0
+    crawl.neighbours.seconds_left = None
+    crawl.neighbours.blocks.clear()
+    crawl.time.advance(19.9)
+    assert crawl.next() is None
+    crawl.time.advance(0.2)
+    assert [crawl.next(), crawl.next()] == [b, None]
+    assert crawl.frontier.next_request_delay == pytest.approx(9.9)
+    crawl.time.advance(10.0)
+    assert crawl.next() is a
+    assert crawl.frontier.next_request_delay is None
+
+
+def test_a_request_that_no_scheduler_handed_out_is_a_direct_download(crawl: Crawl) -> None:
+    """What a callback or a pipeline downloads; a scheduled one may be downloaded again."""
+    crawl.neighbours.known = {"a.example"}
+    direct = to_come_back(Request("http://a.example/direct"))
+    assert not crawl.frontier.reached_gate(direct).is_scheduled
+    assert not direct.dont_filter
+    [request] = crawl.schedule("a.example/")
+    assert crawl.next() is request
+    assert crawl.send(request).is_scheduled
+    assert not crawl.frontier.reached_gate(request).is_scheduled
+
+
+def test_the_frontier_of_a_crawl_is_found_while_it_lives(crawl: Crawl) -> None:
+    """A scheduler finds it by its crawler; another crawl has another one."""
+    assert frontier_of(crawl.crawler) is crawl.frontier
+    assert frontier_of(get_crawler(Spider)) is None
