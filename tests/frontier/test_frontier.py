@@ -1,4 +1,4 @@
-"""The frontier over a scheduler that cannot be asked for the requests of one site.
+"""The frontier over a scheduler that cannot be asked for the requests of one site, by itself.
 
 The gate, the turns, and what the frontier sees of the engine do what a test has said. The sites,
 the front, the loads of slots and the timers are real; the time is virtual.
@@ -16,12 +16,13 @@ from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.frontier.frontier import Frontier, frontier_of
+from scrapy_rep.frontier.frontier import Frontier, authority_in, frontier_of
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.request_state import RequestState, to_come_back
 from scrapy_rep.frontier.states import Block, Stage, State
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
+from tests.frontier.test_cluster import Queue
 from tests.frontier.virtual_time import VirtualTime
 from tests.scripted import Counts
 
@@ -44,6 +45,9 @@ class Neighbours:
         self.left_turn: list[Request] = []
         self.intervals: dict[str, float] = {}
         self.seconds_left: float | None = None
+        self.looks = 0
+        self.lost_turns = False
+        self.waits: dict[str, float] = {}
 
     def key_of(self, request: Request) -> str:
         """The authority of a request."""
@@ -76,8 +80,13 @@ class Neighbours:
         return self.intervals.get(name, 0.0)
 
     def look(self) -> bool:
-        """No turn was lost."""
-        return False
+        """Whether turns were lost."""
+        self.looks += 1
+        return bool(self.lost_turns)
+
+    def wait_for(self, name: str) -> float:
+        """The seconds until a host may be due."""
+        return self.waits.get(name, 0.0)
 
     def left(self, request: Request) -> None:
         """Note the end of a download."""
@@ -87,7 +96,7 @@ class Neighbours:
 class Crawl:
     """A frontier, its neighbours, and the requests that its scheduler has."""
 
-    def __init__(self, time: VirtualTime, **settings: Any) -> None:
+    def __init__(self, time: VirtualTime, shared: Any = None, **settings: Any) -> None:
         self.time = time
         settings = {"SCHEDULER": NotScrapys, "CONCURRENT_REQUESTS": 4, **settings}
         self.crawler = get_crawler(Spider, settings)
@@ -97,21 +106,24 @@ class Crawl:
         self.active: set[Request] = set()
         downloader = SimpleNamespace(active=self.active, total_concurrency=4)
         self.crawler.engine = SimpleNamespace(downloader=downloader, _slot=self.engine_slot)  # type: ignore[assignment]
-        scrapy, stats = ScrapyNames(self.crawler), RepStats(Counts())  # type: ignore[arg-type]
+        self.counts = Counts()
+        scrapy, stats = ScrapyNames(self.crawler), RepStats(self.counts)  # type: ignore[arg-type]
         self.frontier = Frontier(self.crawler, scrapy, stats, Places(scrapy, stats), time)
         self.neighbours = Neighbours()
         both: Any = self.neighbours
         self.frontier.connect(both, both, lambda: 0)
         self.scheduled: deque[Request] = deque()
+        assert not self.frontier.is_open
         self.frontier.open()
+        self.frontier.shared_queue = shared
         self.frontier.opened()
 
     def _wake(self) -> None:
         self.wakes += 1
 
-    def schedule(self, *urls: str) -> list[Request]:
+    def schedule(self, *urls: str, **how: Any) -> list[Request]:
         """Requests that the scheduler gives out in this order."""
-        requests = [Request(f"http://{url}") for url in urls]
+        requests = [Request(f"http://{url}", **how) for url in urls]
         self.scheduled += requests
         return requests
 
@@ -339,3 +351,158 @@ def test_the_frontier_of_a_crawl_is_found_while_it_lives(crawl: Crawl) -> None:
     """A scheduler finds it by its crawler; another crawl has another one."""
     assert frontier_of(crawl.crawler) is crawl.frontier
     assert frontier_of(get_crawler(Spider)) is None
+
+
+def test_the_most_urgent_ready_request_goes_first(crawl: Crawl) -> None:
+    """The scheduler has one order for all sites, so the front keeps it."""
+    [low] = crawl.schedule("a.example/", priority=-1)
+    [high] = crawl.schedule("b.example/", priority=1)
+    assert crawl.next() is None
+    crawl.neighbours.known = {"a.example", "b.example"}
+    for host in ("a.example", "b.example"):
+        crawl.frontier.arrived(authority(host))
+    assert [crawl.next(), crawl.next()] == [high, low]
+
+
+def test_turns_are_looked_at_while_nothing_can_go(crawl: Crawl) -> None:
+    """A request that was cancelled may occupy the host that others wait for."""
+    crawl.neighbours.known = {"a.example"}
+    assert crawl.next() is None
+    assert crawl.neighbours.looks == 0
+    crawl.neighbours.occupied["a.example"] = object()
+    for seconds, looks in ((0.0, 1), (0.01, 2), (0.05, 3)):
+        crawl.time.advance(seconds)
+        assert crawl.next() is None
+        assert crawl.neighbours.looks == looks
+
+
+def test_what_waits_is_counted(crawl: Crawl) -> None:
+    """Each request once, however often it is asked."""
+    crawl.schedule("a.example/1", "a.example/2", "b.example/")
+    for _ in range(3):
+        assert crawl.next() is None
+        assert crawl.counts["robotstxt/waiting"] == 3
+    crawl.neighbours.known = {"a.example", "b.example"}
+    crawl.frontier.arrived(authority("b.example"))
+    assert crawl.next() is not None
+    assert crawl.counts["robotstxt/waiting"] == 3
+    assert crawl.counts["robotstxt/waiting/sites/max"] == 2
+
+
+def test_start_is_put_off_when_very_many_requests_wait_and_none_can_go(
+    time: VirtualTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a little for each request in memory; not if they are on disk."""
+    monkeypatch.setattr("scrapy_rep.frontier.frontier._MANY", 10)
+    for settings, pause in (({}, 2.5e-6), ({"JOBDIR": "job"}, 0.0)):
+        crawl = Crawl(time, **settings)
+        queues: Any = range(15)
+        crawl.frontier._queues.append(queues)
+        crawl.neighbours.known = {"a.example"}
+        assert crawl.frontier.start_pause == 0.0
+        crawl.schedule("a.example/")
+        assert crawl.next() is not None
+        assert crawl.frontier.start_pause == 0.0
+        assert crawl.next() is None
+        assert crawl.frontier.start_pause == pytest.approx(pause)
+
+
+@pytest.mark.parametrize(
+    ("key", "is_one"),
+    [
+        ("http://a.example", True),
+        ("https://a.example:8443", True),
+        ("http://a.example:80", False),
+        ("http://A.example", False),
+        ("-data", False),
+        ("a.example", False),
+        ("http://[a", False),
+    ],
+)
+def test_a_key_may_be_that_of_an_authority(key: str, is_one: bool) -> None:
+    """Others are kept by Scrapy, which names its queues by slot, or are of requests without one."""
+    assert (authority_in(key) is not None) is is_one
+
+
+@pytest.mark.parametrize(
+    ("settings", "keeps"),
+    [
+        ({}, False),
+        ({"JOBDIR": "job"}, True),
+        ({"SCHEDULER_PERSIST": True}, True),
+        ({"SCHEDULER_PERSIST": True, "SCHEDULER": "scrapy.core.scheduler.Scheduler"}, False),
+    ],
+)
+def test_what_a_stop_leaves_may_be_kept(
+    time: VirtualTime, settings: dict[str, Any], keeps: bool
+) -> None:
+    """By a job directory, or by a scheduler that persists."""
+    assert Crawl(time, **settings).frontier.keeps is keeps
+
+
+def test_the_queue_of_a_cluster_is_told_what_becomes_of_each_request(time: VirtualTime) -> None:
+    """Of the fetch of its rules, of its hand-out, and of the end of its download."""
+    queue = Queue()
+    crawl = Crawl(time, queue)
+    crawl.neighbours.intervals["a.example"] = 2.0
+    key, [request] = "http://a.example", crawl.schedule("a.example/")
+    assert crawl.next() is None
+    crawl.neighbours.known = {"a.example"}
+    crawl.frontier.arrived(authority("a.example"))
+    assert crawl.next() is request
+    state = crawl.send(request)
+    state.host = "a.example"
+    crawl.neighbours.waits["a.example"] = 1.5
+    crawl.end(request)
+    told = [each for each in queue.told if each[0] != "check"]
+    assert told == [
+        ("fetch_begins", key),
+        ("fetch_ended", key),
+        ("handed_out", request, 0.0),
+        ("ended", request, 1.5),
+    ]
+
+
+def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualTime) -> None:
+    """Also when that becomes known while it waits here, and a second one of its site at once."""
+    queue = Queue()
+    crawl = Crawl(time, queue)
+    crawl.neighbours.known = {"a.example"}
+    crawl.neighbours.blocks["a.example"] = Block(State.TURN, "a.example")
+    crawl.neighbours.intervals["a.example"] = 2.0
+    kept, second = crawl.schedule("a.example/1", "a.example/2")
+    assert crawl.next() is None
+    assert [each for each in queue.told if each[0] == "give_back"] == [
+        ("give_back", second, 2.0, 2.0)
+    ]
+    crawl.neighbours.waits["a.example"] = 9.0
+    crawl.frontier.not_due("a.example")
+    assert crawl.next() is None
+    assert queue.told[-2:] == [("check",), ("give_back", kept, 9.0, 2.0)]
+    assert not crawl.frontier.has_requests
+
+
+def test_a_worker_that_was_declared_dead_forgets_what_it_has_read_ahead(time: VirtualTime) -> None:
+    """Others have got it; what the engine has goes on."""
+    crawl = Crawl(time, Queue())
+    crawl.neighbours.known = {"b.example"}
+    a, b = crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is b
+    crawl.engine_slot.inprogress.add(b)
+    assert crawl.next() is None
+    assert crawl.frontier.done([a, b]) == []
+    crawl.frontier.drop_read_ahead()
+    assert crawl.frontier.done([a, b]) == [a]
+    assert not crawl.frontier.has_requests
+    assert crawl.frontier.waiting == 0
+
+
+def test_a_crawl_is_closing_when_its_engine_is(crawl: Crawl) -> None:
+    """Then nobody is woken."""
+    assert not crawl.frontier.is_closing
+    crawl.frontier.wake()
+    assert crawl.wakes == 1
+    crawl.engine_slot.closing = object()
+    assert crawl.frontier.is_closing
+    crawl.frontier.wake()
+    assert crawl.wakes == 1
