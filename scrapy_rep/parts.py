@@ -181,7 +181,7 @@ class Parts:
         return AppliedOverrides(overrides, self.stats, read, time.time)
 
     def _is_busy(self) -> bool:
-        waits = any(host.arrived for host in self.turns.occupied.values())
+        waits = any(host.in_place for host in self.turns.occupied.values())
         return waits or self.cache.flights > 0
 
     def _look(self) -> None:

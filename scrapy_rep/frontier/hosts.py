@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from twisted.internet.defer import Deferred
 
-Asker = tuple[Authority, tuple[str, ...]]
+PaceAsker = tuple[Authority, tuple[str, ...]]
 """What asks for a pace: an authority, for the crawler of some product tokens."""
 
-Arrived = tuple[float, int, "Request", "Deferred[bool]"]
-"""A request that waits at the last step: by priority, then by arrival."""
+InPlace = tuple[float, int, "Request", "Deferred[bool]"]
+"""A request that waits at the last step: by priority, then by age."""
 
 _DAY = 86_400.0
 
@@ -32,7 +32,7 @@ NEVER = float("-inf")
 class _Asked(NamedTuple):
     """An interval that was asked for, and when."""
 
-    asker: Asker
+    asker: PaceAsker
     interval: float
     made: float
 
@@ -54,7 +54,7 @@ class PacedHost:
     """Its requests, from the grant of their turn to the end of their download."""
     reserved_for: Request | None = None
     """The request that has the next turn: it is handed out, and has yet to reach the last step."""
-    arrived: list[Arrived] | tuple[()] = ()
+    in_place: list[InPlace] | tuple[()] = ()
     """The requests that wait at the last step."""
     planned: float | None = None
     """When it is looked at again."""
@@ -68,14 +68,14 @@ class PacedHost:
     """When asking the store for a turn began to fail."""
     _asked: tuple[_Asked, ...] = ()
 
-    def ask(self, asker: Asker, interval: float) -> None:
+    def ask(self, asker: PaceAsker, interval: float) -> None:
         """Heed an interval for a day from now; it replaces what ``asker`` asked for before."""
         self.withdraw(asker)
         if len(self._asked) >= _MOST_ASKERS:
             self.withdraw(min(self._asked, key=attrgetter("interval")).asker)
         self._asked += (_Asked(asker, interval, monotonic()),)
 
-    def withdraw(self, asker: Asker) -> None:
+    def withdraw(self, asker: PaceAsker) -> None:
         """Forget what ``asker`` asked for, and what is a day old."""
         # Nothing is forgotten because of its age while a request waits because of it.
         oldest = NEVER if self.is_waited_for else monotonic() - _DAY
@@ -83,7 +83,7 @@ class PacedHost:
             each for each in self._asked if each.asker != asker and each.made > oldest
         )
 
-    def asked_by(self, asker: Asker) -> float:
+    def asked_by(self, asker: PaceAsker) -> float:
         """Return the interval that ``asker`` is known to ask for; 0 if it is not known."""
         return next((each.interval for each in self._asked if each.asker == asker), 0.0)
 
@@ -95,12 +95,12 @@ class PacedHost:
     @property
     def in_use(self) -> bool:
         """Whether a request of the host is under way, is about to be, or waits in place."""
-        return bool(self.busy or self.arrived or self.reserved_for is not None)
+        return bool(self.busy or self.in_place or self.reserved_for is not None)
 
     @property
     def is_waited_for(self) -> bool:
         """Whether a request waits for its turn, in place or in its queue."""
-        return bool(self.arrived or self.reserved_for is not None or self.is_wanted(self.name))
+        return bool(self.in_place or self.reserved_for is not None or self.is_wanted(self.name))
 
     @property
     def interval(self) -> float:

@@ -222,7 +222,7 @@ class Turns:
 
     def _is_free(self, host: PacedHost, now: float) -> bool:
         """Return whether no other request has the next turn."""
-        return not host.arrived and (host.reserved_for is None or self._is_late(host, now))
+        return not host.in_place and (host.reserved_for is None or self._is_late(host, now))
 
     def look(self) -> bool:
         """Free the turns of requests that do not come, and end those that were cancelled.
@@ -267,7 +267,7 @@ class Turns:
         if request in host.busy:  # it was cancelled, and the same object is downloaded again
             self._end(host, request, was_sent=True)
         is_bypassed = request.meta.get("dont_obey_robotstxt")
-        if is_bypassed or (not host.arrived and self._has_room(host, monotonic())):
+        if is_bypassed or (not host.in_place and self._has_room(host, monotonic())):
             self._grant(host, request)
             return None
         return self._wait(host, request, state)
@@ -276,8 +276,8 @@ class Turns:
         """Wait until it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
         state.move(Stage.WAITING)
-        host.arrived = host.arrived or []
-        heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
+        host.in_place = host.in_place or []
+        heappush(host.in_place, (-request.priority, next(self._numbers), request, turn))
         if host.reserved_for is request:
             host.reserved_for = None
         self.occupied[host.name] = host
@@ -293,13 +293,13 @@ class Turns:
             self.left(request)
             raise
         finally:
-            host.arrived = sorted(each for each in host.arrived if each[2] is not request)
+            host.in_place = sorted(each for each in host.in_place if each[2] is not request)
         return to_come_back(request)
 
     def return_all(self) -> None:
         """Return the requests of the scheduler that wait here to it: the crawl is closing."""
         for host in list(self.occupied.values()):
-            for _, _, request, turn in list(host.arrived):
+            for _, _, request, turn in list(host.in_place):
                 if self._states[request].is_scheduled and not turn.called:
                     turn.callback(False)
 
@@ -307,7 +307,7 @@ class Turns:
         """End everything: the crawl is over."""
         self._alarm.cancel()
         for host in self.hosts.values():
-            for _, _, _, turn in host.arrived:
+            for _, _, _, turn in host.in_place:
                 if not turn.called:
                     turn.callback(False)
         if self._shared is not None:
@@ -418,8 +418,8 @@ class Turns:
             self._is_offering = False
 
     def _serve(self, host: PacedHost, now: float) -> None:
-        while host.arrived and self._has_room(host, now):
-            _, _, request, turn = heappop(host.arrived)
+        while host.in_place and self._has_room(host, now):
+            _, _, request, turn = heappop(host.in_place)
             if turn.called:
                 continue
             try:
@@ -480,7 +480,7 @@ class Turns:
             self._fault = error
             self._stats.own_fault("The pace of a site", error)
         for host in list(self.hosts.values()):
-            for _, _, _, turn in host.arrived:
+            for _, _, _, turn in host.in_place:
                 if not turn.called:
                     turn.errback(error)
             self._waiters.due(host.name)

@@ -365,7 +365,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_takes_no_turn(desk: De
     desk.time.advance(5.0)
     await settle()
     assert waits[1].called
-    assert not desk.turns.hosts["a"].arrived
+    assert not desk.turns.hosts["a"].in_place
 
 
 async def test_at_a_stop_requests_of_the_scheduler_come_back(desk: Desk) -> None:
