@@ -319,7 +319,7 @@ class Sites:
             when, _, site = heappop(self._until)
             if site.block == (State.UNTIL, when):  # it may have been woken before
                 self._unpark(site)
-                self._make_ready(site, Event.DUE, self._woken)
+                self._make_ready(site, Event.TIME, self._woken)
         return self._until[0][0] if self._until else None
 
     # --- between the states

@@ -27,7 +27,7 @@ because it would be wasted on a request that waits for something else.
 | ASKED   | the engine, which asks the scheduler for a request                                   |
 | FREED   | what ends the wait, see below; or a site that was woken and does not need it         |
 | ARRIVED | the end of a fetch of robots.txt, whatever ended it                                  |
-| DUE     | a timer                                                                              |
+| TIME    | a timer                                                                              |
 
 What frees a site, by the state that it is in:
 
@@ -71,7 +71,7 @@ class Event(Enum):
     ASKED = auto()
     FREED = auto()
     ARRIVED = auto()
-    DUE = auto()
+    TIME = auto()
 
     __hash__ = object.__hash__
 
@@ -105,7 +105,7 @@ SITE: Final[dict[tuple[State, Event], frozenset[State]]] = {
     (State.RULES, Event.ARRIVED): frozenset({READY}),
     (State.TURN, Event.FREED): frozenset({READY}),
     (State.ROOM, Event.FREED): frozenset({READY}),
-    (State.UNTIL, Event.DUE): frozenset({READY}),
+    (State.UNTIL, Event.TIME): frozenset({READY}),
     (State.UNTIL, Event.ARRIVED): frozenset({READY}),
 }
 """The states that may follow an event in a state. What is not here cannot happen."""

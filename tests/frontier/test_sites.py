@@ -786,7 +786,7 @@ def test_a_move_that_is_not_in_the_table_is_an_error() -> None:
     bench = bench_with("a")
     bench.push("a")
     with pytest.raises(KeyError):
-        bench.sites._move(bench.sites.by_key["a"], Event.DUE, READY)
+        bench.sites._move(bench.sites.by_key["a"], Event.TIME, READY)
     bench.sites._move(bench.sites.by_key["a"], Event.ASKED, State.FETCH)
     with pytest.raises(AssertionError):
         bench.sites._move(bench.sites.by_key["a"], Event.FREED, State.FETCH)
