@@ -99,13 +99,13 @@ class RepDownloaderMiddleware:
             return None
         try:
             self._parts.scrapy.check()
-            again = await self._gate.check(request)
+            returned = await self._gate.check(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
-        if again is None and not self._has_last_step:
-            again = await self.arrive(request)
+        if returned is None and not self._has_last_step:
+            returned = await self.arrive(request)
             self.left(request)  # the interval is kept from one start to the next
-        return again
+        return returned
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Return ``response``, unless the rules of the page that it is of forbid it.
@@ -118,10 +118,10 @@ class RepDownloaderMiddleware:
             return response
         try:
             self._parts.scrapy.check()
-            again = await self._gate.check_final_url(request, url)
+            returned = await self._gate.check_final_url(request, url)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error, url)
-        return response if again is None else again
+        return response if returned is None else returned
 
     async def arrive(self, request: Request) -> Request | None:
         """Let ``request`` be sent, at the last step; return it if it has to come back.
@@ -133,8 +133,8 @@ class RepDownloaderMiddleware:
             if waits is None:
                 return None
             self._parts.stop.watch()
-            again = await waits
-            return await self._gate.check_again(request) if again is None else again
+            returned = await waits
+            return await self._gate.check_again(request) if returned is None else returned
         except Exception as error:  # noqa: BLE001
             self._turns.left(request, was_sent=False)
             self._end(request, error)

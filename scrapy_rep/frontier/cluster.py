@@ -30,7 +30,7 @@ UNDER_WAY: Final = 5.0
 """Seconds for which a site is left alone while its robots.txt is fetched, or a request to it is
 under way beyond its interval."""
 
-_AGAIN: Final = 1.0
+_ENOUGH: Final = 1.0
 """Seconds for which a site is left alone when this worker has enough of its requests."""
 
 _SHORT_WAIT: Final = 0.3
@@ -122,7 +122,7 @@ class ClusterFront(Front):
                 return True
             block: Any = site.block
             self._put_off[block.what] = key
-            wait = _AGAIN
+            wait = _ENOUGH
         elif site.state is State.TURN:
             block = site.block
             return self._keep_for_turn(request, block.what, has_another=True)
@@ -140,11 +140,11 @@ class ClusterFront(Front):
         if block.state is State.TURN:
             return self._keep_for_turn(request, what, has_another=has_another)
         if block.state is State.UNTIL:
-            wait = min(max(what - self._clock(), _AGAIN), _LONGEST)
+            wait = min(max(what - self._clock(), _ENOUGH), _LONGEST)
         elif not self._is_crowded:
             return True
         else:
-            wait = UNDER_WAY if block.state is State.RULES else _AGAIN
+            wait = UNDER_WAY if block.state is State.RULES else _ENOUGH
         self._give_back(request, wait)
         return False
 
@@ -157,7 +157,7 @@ class ClusterFront(Front):
             return True
         wait, interval = self._turns.wait_for(host), self._turns.interval_of(host)
         if not self._shares_pace:
-            self._give_back(request, _AGAIN)
+            self._give_back(request, _ENOUGH)
         else:
             self._give_back(request, wait if wait > _SHORT_WAIT else interval, interval)
         return False

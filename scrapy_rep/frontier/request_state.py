@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
 
-_AGAIN: Final = "_scrapy_rep_again"
+_COMES_BACK: Final = "_scrapy_rep_again"
 """The meta key of a request that comes back. Its value is ``dont_filter`` as it was."""
 
 
 def to_come_back(request: Request) -> Request:
     """Return a request that no filter of duplicates drops when it comes back."""
-    request.meta.setdefault(_AGAIN, request.dont_filter)
+    request.meta.setdefault(_COMES_BACK, request.dont_filter)
     request.dont_filter = True
     return request
 
 
 def comes_back(request: Request) -> bool:
     """Return whether a request is marked as one that comes back."""
-    return _AGAIN in request.meta
+    return _COMES_BACK in request.meta
 
 
 def restored(request: Request) -> Request:
     """Return a request, without its mark if it has come back: ``dont_filter`` is as it was."""
-    if _AGAIN in request.meta:
-        request.dont_filter = bool(request.meta.pop(_AGAIN))
+    if _COMES_BACK in request.meta:
+        request.dont_filter = bool(request.meta.pop(_COMES_BACK))
     return request
 
 

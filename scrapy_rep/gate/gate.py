@@ -362,9 +362,9 @@ class Gate:
                 return None
             turns.left(request, was_sent=False)
             waits = turns.arrive(request)
-            again = None if waits is None else await waits
-            if waits is None or again is not None:
-                return again
+            returned = None if waits is None else await waits
+            if waits is None or returned is not None:
+                return returned
             has_turn = True
 
     def is_in_place(self, request: object) -> bool:

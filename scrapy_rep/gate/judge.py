@@ -76,7 +76,7 @@ class Judge:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        if cached.asked_by(asked.agent) or overrides is not None:
+        if cached.note_agent(asked.agent) or overrides is not None:
             self._weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)
         error = None if pace.pace is None else self._refusal_of_pace(asked, pace.pace)

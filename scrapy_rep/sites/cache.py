@@ -378,7 +378,7 @@ class RobotsCache:
             entry = cached.entry
             if entry.refusal is not None and entry.refusal.proxied:
                 entry = replace(entry, refusal=None)  # for whom it holds would be lost
-            self._store.demote(authority, entry, again=cached.was_evicted)
+            self._store.demote(authority, entry, was_evicted=cached.was_evicted)
             self._stats.inc(names.EVICTED)
 
 

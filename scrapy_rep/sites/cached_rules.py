@@ -135,8 +135,8 @@ class CachedRules:
         """Why the authority is unreachable, if it is."""
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
 
-    def asked_by(self, agent: tuple[str, ...]) -> bool:
-        """Note who asks; return whether that is another agent than before.
+    def note_agent(self, agent: tuple[str, ...]) -> bool:
+        """Note for whom rules are asked; return whether that is another agent than before.
 
         The rules for an agent are compiled when it asks first.
         """
