@@ -234,8 +234,8 @@ class Frontier:
             give_back(requests, enqueue, self._crawler, self._stats)
 
     def _choose_if_open(self) -> bool:
-        """Choose the next request; return whether there is one, or the frontier chooses no more."""
-        # Without a site there is nothing to choose, and no turn to free but one that is occupied.
+        """Choose the next request. Return False if there is none, and the frontier is open."""
+        # Without a site there is nothing to choose, but occupied turns are looked at as well.
         if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.occupied):
             self.chosen = self._guarded(self._choose)
         return self.chosen is not None or not self.is_open
@@ -256,7 +256,7 @@ class Frontier:
             if not self.is_open:
                 request = next(iter(front.requests), None)
                 if request is None:
-                    return restored(found) if (found := pop()) is not None else None
+                    return None if (found := pop()) is None else restored(found)
             elif not self._choose_if_open():
                 if self.sites.is_ready or front.is_full:
                     return None
@@ -291,10 +291,10 @@ class Frontier:
     # --- what the sites ask
 
     def blocked_by(self, request: Request, may_share: bool) -> Block | None:
-        """Return what blocks a request; None if it may be handed out, and then it is.
+        """Return what blocks a request; if nothing does, note that it is handed out.
 
-        None is returned as well for a request that went back to the queue that workers share. A
-        fault in a check blocks nothing: the gate refuses the request.
+        Nothing blocks a request that went back to the queue that workers share. Nor does a fault in
+        a check: the gate refuses the request.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
@@ -453,7 +453,7 @@ class Frontier:
         return state
 
     def is_wanted(self, host: str) -> bool:
-        """Return whether a site is parked for the turn of a host."""
+        """Return whether a site is parked for the turn of a host, or was woken for it."""
         return self.is_open and self.sites.is_wanted(Block(State.TURN, host))
 
     def waiting_for(self, authority: Authority) -> list[Request]:

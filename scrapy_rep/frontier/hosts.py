@@ -23,7 +23,7 @@ InPlace = tuple[float, int, "Request", "Deferred[bool]"]
 _DAY = 86_400.0
 
 _MOST_ASKERS = 100
-"""Authorities and agents whose pace one host keeps; beyond that, the shortest pace is forgotten."""
+"""Authorities and agents whose pace one host keeps; past that the shortest one is forgotten."""
 
 NEVER = float("-inf")
 """The time of what has not happened: before all others."""
@@ -49,7 +49,7 @@ class PacedHost:
     own_delay: float
     """The operator's own delay."""
     is_wanted: Callable[[str], bool] = lambda name: False
-    """Returns whether a site is parked for the turn of a host."""
+    """Returns whether a site is parked for the turn of a host, or was woken for it."""
     busy: tuple[Request, ...] = ()
     """Its requests, from the grant of their turn to the end of their download."""
     reserved_for: Request | None = None

@@ -53,9 +53,9 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         )
         self._queue_cls, self._start_cls = downstream_queue_cls, start_queue_cls
         self._folder = key
-        for key in [key for key, queue in self.pqueues.items() if not len(queue)]:
-            self.pqueues.pop(key).close()
-        sizes = {key: len(queue) for key, queue in self.pqueues.items()}
+        for empty in [site for site, queue in self.pqueues.items() if not len(queue)]:
+            self.pqueues.pop(empty).close()
+        sizes = {site: len(queue) for site, queue in self.pqueues.items()}
         self._heads: dict[Request, str] = {}
         """The requests that were taken and are not given out, with their keys; the oldest first."""
         self._queued = sum(sizes.values())

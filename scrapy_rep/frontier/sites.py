@@ -13,7 +13,7 @@ nothing, in this order:
 2. sites whose rules have come. At the end of the ring, rules that live for a minute would expire
    before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
    pages, and 0.3 million times in this order (simulated);
-3. sites that were woken by something else, in turn with the *ring* of all other ready sites;
+3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
 4. if nothing else is ready, sites whose slot is busy, but not full.
 
 A site goes to the end of the ring when it has handed a request out. Because of 4., a slot gets a
@@ -22,8 +22,8 @@ downloader, one page after another (two sites with pages of 2 s beside ten of 50
 requests make 40 pages a second of the ten, instead of all that they can).
 
 **Nothing walks all sites.** An event looks at one site, and a call asks :data:`MOST_ASKED` of them
-at most. If more are ready, it returns None and wakes the engine for the next turn of the loop, so
-that responses are not kept waiting.
+at most. If more are ready, it returns None and wakes the engine for the next iteration of the event
+loop, so that responses are not kept waiting.
 
 **An event wakes the site that has waited longest**, one for each :class:`Block`. When that site is
 asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites as
@@ -83,7 +83,7 @@ class Admission(Protocol):
     """What the sites ask."""
 
     def blocked_by(self, request: Any, may_share: bool) -> Block | None:
-        """Return what blocks a request; None if it may be handed out, and then it is.
+        """Return what blocks a request; if nothing does, note that it is handed out.
 
         ``may_share`` says that no other site is ready, so the slot need not be idle.
         """

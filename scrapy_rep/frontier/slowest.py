@@ -27,9 +27,9 @@ Site = TypeVar("Site", bound=Listed)
 class Slowest(Generic[Site]):
     """A heap of sites by the seconds that they take, as they were when they were listed.
 
-    Most sites only get less while they wait, so what is listed is too much, and is put right when
-    it comes to the top. ``seconds(site)`` is what a site takes now, 0 if it does not wait for its
-    turn. Such a site is forgotten until it is added again.
+    Most sites have fewer and fewer requests while they wait. So they are listed with too many
+    seconds, which are corrected when the site comes to the top. ``seconds(site)`` is what a site
+    takes now, 0 if it does not wait for its turn. Such a site is forgotten until it is added again.
     """
 
     def __init__(self, seconds: Callable[[Site], float]):

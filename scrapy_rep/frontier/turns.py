@@ -75,7 +75,7 @@ class Waiters(Protocol):
         """Note that no request to a host may be handed out for a while."""
 
     def is_wanted(self, host: str) -> bool:
-        """Return whether a site is parked for the turn of a host."""
+        """Return whether a site is parked for the turn of a host, or was woken for it."""
 
     def sent(self, request: Request, state: RequestState) -> None:
         """Note that a request has passed the last step."""
@@ -245,8 +245,9 @@ class Turns:
 
     def _is_late(self, host: PacedHost, now: float) -> bool:
         """Return whether the request with the next turn was answered or dropped, or is held up."""
-        is_gone = host.reserved_for not in self._scrapy.active
-        return host.reserved_for is not None and (is_gone or now >= host.reserved_until)
+        if host.reserved_for is None:
+            return False
+        return now >= host.reserved_until or host.reserved_for not in self._scrapy.active
 
     # --- the last step
 
