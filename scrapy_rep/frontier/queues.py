@@ -19,7 +19,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import restored
-from scrapy_rep.frontier.stop import is_last_first
+from scrapy_rep.frontier.stop import in_order_of_queues
 from scrapy_rep.robotstxt.printable import printable
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         super().__init__(
             crawler, downstream_queue_cls, key, slot_startprios, start_queue_cls=start_queue_cls
         )
-        self._queue_cls, self._start_cls = downstream_queue_cls, start_queue_cls
+        self._queue_cls = downstream_queue_cls
+        self._start_cls = start_queue_cls or downstream_queue_cls
         self._folder = key
         for empty in [site for site, queue in self.pqueues.items() if not len(queue)]:
             self.pqueues.pop(empty).close()
@@ -189,7 +190,11 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         rest = self.pqueues.keys() - heads.keys()
         active = {key: self.pqueues.pop(key).close() for key in rest}
         for key, requests in heads.items():
-            for request in self._in_order_of_queues(requests):
+            first_first, last_first = in_order_of_queues(requests, self._queue_cls, self._start_cls)
+            for request in first_first:  # with that priority they come out first again
+                request.priority += 1
+                request.meta[_LATER] = True
+            for request in first_first + last_first:
                 self._put_back(key, request)
             if key in self.pqueues:
                 active[key] = self.pqueues.pop(key).close()
@@ -200,25 +205,6 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             self._push(key, request)
         except Exception:  # the others have to be kept
             logger.exception("The queue did not take back <%s>; it is lost", request.url)
-
-    def _in_order_of_queues(self, heads: list[Request]) -> list[Request]:
-        """Return heads of a site in the order in which they go back, to come out first again.
-
-        A queue that gives out the last one first gets the newest one first. One that gives out the
-        first one first gets them with a priority that is higher by one.
-        """
-        in_order: list[Request] = []
-        in_reverse: list[Request] = []
-        for request in heads:
-            is_start = request.meta.get("is_start_request")
-            own = self._start_cls if is_start else None
-            if is_last_first(own or self._queue_cls):
-                in_reverse.append(request)
-            else:
-                request.priority += 1
-                request.meta[_LATER] = True
-                in_order.append(request)
-        return [*in_order, *reversed(in_reverse)]
 
     def _forget(self, key: str) -> None:
         queue = self.pqueues.pop(key)

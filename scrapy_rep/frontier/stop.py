@@ -79,21 +79,13 @@ def give_back(
     crawler: Crawler,
     stats: RepStats,
 ) -> None:
-    """Give requests back to a scheduler that is about to close, in the order they came out in.
-
-    A queue that gives out the last one first gets them in reverse, so that their order is restored.
-    Start requests may have a queue of their own.
-    """
+    """Give requests back to a scheduler that is about to close, in the order they came out in."""
     settings = crawler.settings
     where = "DISK" if settings["JOBDIR"] else "MEMORY"
     queue = load_object(settings[f"SCHEDULER_{where}_QUEUE"])
     start_queue = load_object(settings[f"SCHEDULER_START_{where}_QUEUE"] or queue)
-    in_order: list[Request] = []
-    in_reverse: list[Request] = []
-    for request in requests:
-        its_queue = start_queue if request.meta.get("is_start_request") else queue
-        (in_reverse if is_last_first(its_queue) else in_order).append(request)
-    for request in (*in_order, *reversed(in_reverse)):
+    first_first, last_first = in_order_of_queues(requests, queue, start_queue)
+    for request in first_first + last_first:
         if not _is_kept(request, enqueue, stats):
             logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
             crawler.signals.send_catch_log(
@@ -101,7 +93,23 @@ def give_back(
             )
 
 
-def is_last_first(queue: type[Any]) -> bool:
+def in_order_of_queues(
+    requests: Iterable[Request], queue: type[Any], start_queue: type[Any]
+) -> tuple[list[Request], list[Request]]:
+    """Return requests as they go back to queues that give out the first one first, and the others.
+
+    A queue that gives out the last one first gets them in reverse, so that their order is restored.
+    Start requests may have a queue of their own.
+    """
+    first_first: list[Request] = []
+    last_first: list[Request] = []
+    for request in requests:
+        its_queue = start_queue if request.meta.get("is_start_request") else queue
+        (last_first if _is_last_first(its_queue) else first_first).append(request)
+    return first_first, last_first[::-1]
+
+
+def _is_last_first(queue: type[Any]) -> bool:
     """Return whether a queue gives out the request first that it got last.
 
     The classes of Scrapy's own queues are made by functions, and only a base has a telling name.
