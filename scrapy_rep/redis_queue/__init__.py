@@ -62,6 +62,8 @@ SOON = 0.1
 """Seconds until advice is sent by itself, and until a worker that has enough asks again."""
 
 _STEP_DIGITS: Final = 10
+_WHAT_IT_HAS: Final = slice(6, 8)
+"""Where the arguments of a step say whether they say what this worker has, and how much that is."""
 _PLACE: Final = 10 + 16
 """The digits before a request: the priority, and the time of the push."""
 
@@ -138,20 +140,20 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._is_put_off:
             return 1  # there may be some
         try:
-            self._look()
+            self._note_done()
             if self._unanswered or self._next.done or self._next.back or self._pushes:
                 self._step(0)
             with self.server.pipeline(transaction=False) as pipe:
                 pipe.zcard(self._keys.hosts).zcard(self._keys.out).type(self.key)
                 waiting, out, kind = octets(pipe.execute())
             older = self._older.count(kind)
-            held = sum(bool(held.entry) for held in self._held.values())
-            if int(out) > held + len(self._buffer):
+            has = sum(bool(held.entry) for held in self._held.values())
+            if int(out) > has + len(self._buffer):
                 self._put_back_what_is_done()
         except (RedisError, OSError) as error:
             self._fail(error)
             return 1
-        return int(waiting) + older + max(int(out) - held, len(self._buffer))
+        return int(waiting) + older + max(int(out) - has, len(self._buffer))
 
     def clear(self) -> None:
         """Remove all requests, and what is known of their sites."""
@@ -267,14 +269,14 @@ class HostQueue(Base):  # type: ignore[misc]
         """Say what is done, given back and advised, and take up to ``most`` requests."""
         self._send_pushes()
         if self._unanswered is None:
-            self._look()
+            self._note_done()
             self._unanswered = self._arguments(most)
         reply = self._step_script(self._keys, self._unanswered)
-        now, state, wait, moved, has_old, *taken = octets(reply)
-        self._heard(now / MICRO)
+        server_time, state, wait, moved, has_old, *taken = octets(reply)
+        self._heard(server_time / MICRO)
         if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
             has = self._entries() + self._next.back + self._next.unreadable
-            self._unanswered[6:8] = [1, len(has), *has]
+            self._unanswered[_WHAT_IT_HAS] = [1, len(has), *has]
             self._step(most)
             return
         self._unanswered = None
@@ -299,9 +301,9 @@ class HostQueue(Base):  # type: ignore[misc]
         self._steps += 1
         now = monotonic()
         server_time = now + self._offset if now > self._contact_since + LEASE else 0.0
-        first = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
+        beyond = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
-        argv += [int(LEASE * MICRO), int(server_time * MICRO), first, 0, 0]
+        argv += [int(LEASE * MICRO), int(server_time * MICRO), beyond, 0, 0]
         return argv + self._next.arguments()
 
     def _entries(self) -> list[bytes]:
@@ -321,7 +323,7 @@ class HostQueue(Base):  # type: ignore[misc]
             self._cannot_read(error)
             return ""
 
-    def _look(self) -> None:
+    def _note_done(self) -> None:
         """Note which requests are done: neither the engine nor the frontier has them."""
         if self._frontier is None:
             return

@@ -102,7 +102,7 @@ STEP = (
     _BEGIN
     + """
 local worker, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local lease, first, at = tonumber(ARGV[4]), tonumber(ARGV[6]), 8
+local lease, beyond, at = tonumber(ARGV[4]), tonumber(ARGV[6]), 8
 local may_judge = now - ARGV[5] < 2000000  -- otherwise the clock was set forward
 local function each(size, use)
   local last = at + tonumber(ARGV[at]) * size
@@ -199,8 +199,8 @@ if #taken == 0 then
         redis.call('ZADD', out, 0, taken[#taken])
         redis.call('ZREM', hosts, member)
         local when = RING + now + round
-        if not known and string.sub(name, 1, 1) ~= '-' and first > 0 then when = now + first
-        elseif known and known ~= '0' then when = now + known + first end
+        if not known and string.sub(name, 1, 1) ~= '-' and beyond > 0 then when = now + beyond
+        elseif known and known ~= '0' then when = now + known + beyond end
         redis.call('ZADD', due, n(when), name)
       else
         redis.call('ZREM', due, name)
