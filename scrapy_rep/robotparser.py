@@ -62,7 +62,7 @@ class RepRobotParser(RobotParser):
 
 
 class RobotsParsed:
-    """``signals.robots_parsed``, which Scrapy 2.15 and newer have, for one crawl.
+    """``signals.robots_parsed``, which Scrapy 2.18 and newer have, for one crawl.
 
     ``timeout`` is how many seconds its listeners may take.
     """
@@ -71,7 +71,7 @@ class RobotsParsed:
         self._crawler = crawler
         self._timeout = timeout
         self.is_heard = _ROBOTS_PARSED is not None
-        """Whether anything may listen: False once nothing did, and before Scrapy 2.15."""
+        """Whether anything may listen: False once nothing did, and before Scrapy 2.18."""
 
     async def send(self, robots: ParsedRobotsTxt, request: Request | None) -> None:
         """Send the signal, and return when its listeners are done, or too slow.

@@ -73,7 +73,7 @@ UNBOUND: Final = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandle
 def has_headers(request: Request) -> bool:
     """Return False if no headers were set.
 
-    Recent versions of Scrapy make them when they are first looked at, and they take 424 octets.
+    Scrapy 2.15 and newer make them when they are first looked at, and they take 424 octets.
     """
     return getattr(request, "_headers", True) is not None
 

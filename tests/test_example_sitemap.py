@@ -11,7 +11,7 @@ from tests.test_example import scrapy as run
 from tests.test_example import table_of
 
 pytestmark = pytest.mark.skipif(
-    scrapy.version_info < (2, 15), reason="Scrapy has signals.robots_parsed since 2.15"
+    scrapy.version_info < (2, 18), reason="Scrapy has signals.robots_parsed since 2.18"
 )
 
 

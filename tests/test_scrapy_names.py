@@ -19,7 +19,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_names import LIMIT, NAMES, PROXY_LOGIN, UNBOUND
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
 from tests.rows import first
@@ -139,7 +139,7 @@ class HidingExtension:
         return cls(*crawler.settings["HIDDEN"])
 
 
-@pytest.mark.skipif("none" not in MODES, reason="this Scrapy needs a reactor")
+@pytest.mark.skipif(scrapy.version_info < (2, 19), reason="its handlers have no such limit")
 @pytest.mark.parametrize(
     ("holder", "attribute"), first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")])
 )

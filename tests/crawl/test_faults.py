@@ -58,7 +58,7 @@ class VillageSpider(RequestsSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """First the listener."""
-        if hasattr(signals, "robots_parsed"):  # since Scrapy 2.15
+        if hasattr(signals, "robots_parsed"):  # since Scrapy 2.18
             self.crawler.signals.connect(listener, signal=signals.robots_parsed)
         async for request in super().start():
             yield request

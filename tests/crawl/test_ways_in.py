@@ -126,7 +126,7 @@ async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
     assert gates(result) == []
 
 
-@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")
+@pytest.mark.skipif(scrapy.version_info < (2, 18), reason="Scrapy has the signal since 2.18")
 async def test_listeners_get_a_parser_of_each_robots_txt(site: Site) -> None:
     """`signals.robots_parsed` comes once per file, before the first verdict."""
     shop = site.authority(RULES + "Crawl-delay: 0.01\nSitemap: http://a.example/map.xml\n")

@@ -77,7 +77,7 @@ def test_interactive_examples_work(page: Path) -> None:
 def test_blocks_of_python_are_python(page: str, block: str) -> None:
     """Each can be compiled; one that imports something can be run."""
     code = compile(block, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    needs_newer = "robots_parsed" in block and scrapy.version_info < (2, 15)
+    needs_newer = "robots_parsed" in block and scrapy.version_info < (2, 18)
     if block.startswith(("import ", "from ")) and not needs_newer and "REDIS" not in block:
         exec(code, {"__name__": "documentation"})
 
@@ -152,7 +152,7 @@ async def test_explain_example_works(site: Site) -> None:
     assert info["sites"] == 1
 
 
-@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")
+@pytest.mark.skipif(scrapy.version_info < (2, 18), reason="Scrapy has the signal since 2.18")
 async def test_signal_example_works(site: Site) -> None:
     """It logs the sitemaps of the robots.txt."""
     said = await said_by(spider_of(block_with("MapSpider"), site), OBEY)

@@ -1,7 +1,7 @@
 """`scrapy crawl sitemap -a url=https://example.org` fetches the pages that a site's sitemaps list.
 
 Which sitemaps there are, the site's robots.txt says; it is fetched once, for this and for its
-rules. Without a URL the spider crawls a site of the demo web. It needs Scrapy 2.15 or newer.
+rules. Without a URL the spider crawls a site of the demo web. It needs Scrapy 2.18 or newer.
 """
 
 from __future__ import annotations
