@@ -26,7 +26,7 @@ otherwise make every site unreachable whose robots.txt is being fetched.
 """
 
 
-# An errback looks for Scrapy's exception; before Scrapy 2.15 that is Twisted's.
+# An errback looks for Scrapy's exception; Scrapy 2.14 raises that of Twisted.
 _TimeoutError: Any = getattr(exceptions, "DownloadTimeoutError", twisted_error.TimeoutError)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.sites.exchange import Exchange
 
-# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
+# Exceptions by class name: Scrapy's own (Scrapy 2.14 has none), Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
     "DeadlineError": Cause.TIMEOUT,
     "TimeoutError": Cause.TIMEOUT,
