@@ -313,7 +313,6 @@ class Frontier:
                 cluster.handed_out(request, state)
             self._slots.handed_out(request, slot)
             state.move(Stage.HANDED_OUT)
-            state.is_scheduled = True
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:

@@ -99,12 +99,7 @@ _ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
 """What fails before there is a status; on the way through a proxy it is the proxy's failure."""
 
 _COUNTED_FOR = 0.25
-"""Seconds for which a fetch counts as one of those that run at once.
-
-Measured with 300 silent sites ahead of 100 pages of other sites, from the first fetch of all, on a
-busy machine: 1.7 and 2.9 seconds with 256 at once. The pages alone took 1.0 to 1.5 seconds. With 64
-at once, each counted for a second, it took 4.5 seconds.
-"""
+"""Seconds for which a fetch counts as one of those that run at once."""
 
 _AT_ONCE = 256
 """Fetches that run at once, or ``CONCURRENT_REQUESTS`` if that is more."""
