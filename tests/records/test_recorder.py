@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RobotsTxt, Verdict
+from scrapy_rep import RobotsTxt, Rule, Verdict
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.in_force import RulesInForce
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
@@ -28,7 +29,7 @@ from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, encoded
 from scrapy_rep.records.recorder import DecisionRecorder, Run
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.signals import SignalSender, robots_decided
+from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
 
@@ -64,6 +65,26 @@ def test_any_text_comes_back_as_it_was(
     assert found["rule"] == found["without"]["rule"] == rule
     assert (found["group"], found["reason"], found["override"]) == (group, reason, reason)
     assert (found["method"], found["preferences"]) == (method, {"tdm": reason})
+
+
+def test_every_field_of_a_line_is_written(tmp_path: Path) -> None:
+    """Also one that was added later, which has a default so that older logs can be read."""
+    rule = Rule(allow=True, pattern="/b", line=2)
+    verdict = Verdict(True, rule, 2, "mybot", override="allow", without=Verdict(False))
+    since = time.time() - 5.0
+    rules = RulesInForce("stale", since, 200, "status 503", b"Allow: /b", "urn:1", "urn:2")
+    request = Request("http://a.example/a")
+    crawl = Recorded(tmp_path / "log", rules_of_usual_size(), decisions="all")
+    crawl.recorder.decided(
+        RobotsDecision(
+            request, "http://a.example/b", SITE, ("mybot",), verdict, rules,
+            requested=request.url, delay=2.0, preferences={"search": "allowed"},
+        )
+    )  # fmt: skip
+    crawl.recorder.close()
+    [line] = lines_in(tmp_path)
+    unset = [name for name in DecisionLine.__struct_fields__ if not line[name]]
+    assert unset == []
 
 
 @pytest.mark.parametrize(
