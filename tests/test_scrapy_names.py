@@ -139,7 +139,7 @@ class HidingExtension:
         return cls(*crawler.settings["HIDDEN"])
 
 
-@pytest.mark.skipif(scrapy.version_info < (2, 19), reason="its handlers have no such limit")
+@pytest.mark.skipif(scrapy.version_info < (2, 19), reason="it has another handler then")
 @pytest.mark.parametrize(
     ("holder", "attribute"), first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")])
 )

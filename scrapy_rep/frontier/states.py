@@ -34,7 +34,7 @@ What frees a site, by the state that it is in:
 - *FETCH*: a fetch has ended, has taken a second, or pauses; a site that has its rules was asked.
 - *TURN*: the interval is over (a timer), or has become shorter; a request that had the turn did not
   come; a store has answered, or a fault keeps any pace from being kept. In a cluster also: the host
-  is not due for so long that its request should go back.
+  is not due for long, so that its request should go back.
 - *ROOM*: a download of the slot has ended, or a middleware holds up a request of it; or the engine
   asks, nothing else is ready, and the slot is not full.
 
@@ -118,11 +118,12 @@ REQUEST: Final[dict[Stage, frozenset[Stage]]] = {
     Stage.SENT: frozenset({Stage.ENDED, Stage.WAITING}),
     Stage.ENDED: frozenset({Stage.WAITING, Stage.SENT}),
 }
-"""The stages that may follow each one. Any may be followed by CHECKED: one request object may be
-scheduled and downloaded directly, or be downloaded again. HEAD and HANDED_OUT are followed by
-WAITING or SENT only if it is downloaded directly while it waits in the scheduler, and SENT by
-WAITING only if it is downloaded twice at once. ENDED is followed by WAITING or SENT if the request
-gave its turn back.
+"""The stages that may follow each one; CHECKED may follow any. One request object may be in the
+scheduler and be downloaded directly, or be downloaded again. The unusual ways are:
+
+- from HEAD or HANDED_OUT to WAITING or SENT: it is downloaded directly meanwhile;
+- from SENT to WAITING: it is downloaded twice at once;
+- from ENDED to WAITING or SENT: it has given its turn back.
 
 A request that another component ends before it reaches the last step stays at its stage. So does
 one that waits there until the crawl closes. Both are forgotten with their object.
