@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
+import scrapy_rep
+from scrapy_rep.access.policy import Policy
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import SETTINGS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl
@@ -101,6 +105,15 @@ def test_each_field_has_one_setting() -> None:
     """None can be set in two ways, or in none."""
     names = {field.name for field in fields(RepSettings)}
     assert sorted(FIELDS.values()) == sorted(names)
+
+
+def test_each_setting_is_read_by_something() -> None:
+    """One that nothing reads has no effect. A policy takes its own by their names."""
+    read = {field.name for field in fields(Policy)}
+    for path in Path(scrapy_rep.__file__).parent.rglob("*.py"):
+        object_of = "self" if path.name == "settings.py" else "settings"
+        read |= {*re.findall(rf"\b_?{object_of}\.(\w+)", path.read_text("utf-8"))}
+    assert {*FIELDS.values()} - read == set()
 
 
 @pytest.mark.parametrize("profile", PROFILES)
