@@ -71,7 +71,7 @@ class Parts:
             shared=shared,
             unshared=unshared,
         )
-        self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._look)
+        self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._end_lost)
         self.cache = self._make_cache()
         self.overrides = self._applied(overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
@@ -184,8 +184,8 @@ class Parts:
         waits = any(host.in_place for host in self.turns.occupied.values())
         return waits or self.cache.flights > 0
 
-    def _look(self) -> None:
-        self.turns.look()
+    def _end_lost(self) -> None:
+        self.turns.end_lost()
         self.cache.end_lost()
 
     def _interrupt(self, started_before: float) -> None:

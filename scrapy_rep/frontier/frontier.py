@@ -243,11 +243,11 @@ class Frontier:
     def _choose(self) -> Request | None:
         has_looked = monotonic() >= self._looked_at + _LOOK
         if has_looked:
-            self._look()
+            self._end_lost()
         head = self.sites.next()
         if head is None and not has_looked:
             are_under_way = self._turns.occupied or not self._slots.are_idle
-            if are_under_way and self._look():
+            if are_under_way and self._end_lost():
                 head = self.sites.next()
         return None if head is None else head.request
 
@@ -408,7 +408,7 @@ class Frontier:
         if following is not None:
             self._look_again_at(following)
 
-    def _look(self) -> bool:
+    def _end_lost(self) -> bool:
         """End the requests that the downloader no longer has; return whether there were any.
 
         Nothing tells of a request that was answered from a cache, dropped or cancelled.
@@ -418,7 +418,7 @@ class Frontier:
         for request in lost:
             self._turns.left(request)
             self._slots.left(request)
-        return self._turns.look() or bool(lost)
+        return self._turns.end_lost() or bool(lost)
 
     # --- faults
 

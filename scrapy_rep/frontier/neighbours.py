@@ -48,7 +48,7 @@ class Politeness(Protocol):
     def is_due(self, name: str) -> bool:
         """Return whether a request to a host may be handed out, as far as this crawl knows."""
 
-    def look(self) -> bool:
+    def end_lost(self) -> bool:
         """Free the turns of requests that do not come, and end those that were cancelled.
 
         Return whether there were any.

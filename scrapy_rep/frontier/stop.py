@@ -38,7 +38,7 @@ class StopWatch:
     """Watches for a stop while something is under way.
 
     ``stop(started_before)`` ends what began before a time of the monotonic clock; ``is_busy()``
-    says whether there is anything to end. ``look()`` is called each time, because a cancelled
+    says whether there is anything to end. ``end_lost()`` is called each time, because a cancelled
     download sends no signal, and because a fetch that something has lost has to end.
     """
 
@@ -47,12 +47,12 @@ class StopWatch:
         scrapy: ScrapyNames,
         stop: Callable[[float], None],
         is_busy: Callable[[], bool],
-        look: Callable[[], None],
+        end_lost: Callable[[], None],
     ):
         self._scrapy = scrapy
         self._stop = stop
         self._is_busy = is_busy
-        self._look_around = look
+        self._end_lost = end_lost
         self._alarm = Alarm(self._look)
 
     def watch(self) -> None:
@@ -67,7 +67,7 @@ class StopWatch:
         try:
             if self._scrapy.is_closing:
                 self._stop(monotonic() - _GRACE)
-            self._look_around()
+            self._end_lost()
         finally:  # the stop waits for the next look, also after a fault in this one
             if self._is_busy():
                 self.watch()

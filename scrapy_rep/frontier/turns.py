@@ -15,7 +15,7 @@ Without the last step, the gate takes the turns before the other middlewares. It
 when a request is sent or ends, so each turn ends when the gate lets its request pass.
 
 Nothing says that a request was answered from a cache, dropped or cancelled. What the downloader no
-longer has is no longer under way (:meth:`Turns.look`).
+longer has is no longer under way (:meth:`Turns.end_lost`).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Turns:
         self._numbers = count()
         self._agenda: list[tuple[float, str]] = []
         """When hosts are looked at again."""
-        self._alarm = Alarm(self._look_around)
+        self._alarm = Alarm(self._time_has_come)
         self._is_offering = False
         self._fault: Exception | None = None
 
@@ -224,7 +224,7 @@ class Turns:
         """Return whether no other request has the next turn."""
         return not host.in_place and (host.reserved_for is None or self._is_late(host, now))
 
-    def look(self) -> bool:
+    def end_lost(self) -> bool:
         """Free the turns of requests that do not come, and end those that were cancelled.
 
         Return whether there were any.
@@ -459,7 +459,7 @@ class Turns:
             heappush(self._agenda, (when, host.name))
             self._alarm.set(when - monotonic())
 
-    def _look_around(self) -> None:
+    def _time_has_come(self) -> None:
         try:
             now = monotonic()
             for _ in range(len(self._agenda)):

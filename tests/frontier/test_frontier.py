@@ -79,7 +79,7 @@ class Neighbours:
         """The interval of a host."""
         return self.intervals.get(name, 0.0)
 
-    def look(self) -> bool:
+    def end_lost(self) -> bool:
         """Whether turns were lost."""
         self.looks += 1
         return bool(self.lost_turns)

@@ -73,7 +73,7 @@ class OpenGate:
     occupied: Any = MappingProxyType({})
     """No host is occupied."""
 
-    def look(self) -> bool:
+    def end_lost(self) -> bool:
         """No turn was lost."""
         return False
 

@@ -225,23 +225,23 @@ def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk
     first, second = desk.request("a"), desk.request("a")
     desk.sites.wanted.add("a")
     assert desk.reserve(first)
-    assert not desk.turns.look()
+    assert not desk.turns.end_lost()
     assert list(desk.turns.occupied) == ["a"]
     desk.active.discard(first)
     assert desk.turns.is_due("a")
-    assert desk.turns.look()
+    assert desk.turns.end_lost()
     assert desk.sites.dues == ["a"]
     assert desk.turns.occupied == {}
-    assert not desk.turns.look()
+    assert not desk.turns.end_lost()
     assert desk.reserve(second)
 
 
 def test_a_request_that_was_cancelled_ends_its_turn(desk: Desk) -> None:
     """No signal says so; the interval follows."""
     request = desk.send("a")
-    assert not desk.turns.look()
+    assert not desk.turns.end_lost()
     desk.active.discard(request)
-    assert desk.turns.look()
+    assert desk.turns.end_lost()
     assert desk.sites.ways[-1] == ("left", request.url)
     assert not desk.turns.is_due("a")
     desk.time.advance(5.0)
@@ -604,7 +604,7 @@ def test_a_turn_whose_request_is_used_again_elsewhere_is_freed(desk: Desk) -> No
     request = desk.send("a")
     desk.sites.states.begin(request, Stage.HEAD)
     desk.active.discard(request)
-    assert desk.turns.look()
+    assert desk.turns.end_lost()
     assert desk.turns.occupied == {}
     desk.time.advance(5.1)
     assert desk.turns.is_due("a")
