@@ -68,7 +68,7 @@ class PacedHost:
     """When asking the store for a turn began to fail."""
     _asked: tuple[_Asked, ...] = ()
 
-    def ask(self, asker: PaceAsker, interval: float) -> None:
+    def heed(self, asker: PaceAsker, interval: float) -> None:
         """Heed an interval for a day from now; it replaces what ``asker`` asked for before."""
         self.withdraw(asker)
         if len(self._asked) >= _MOST_ASKERS:

@@ -148,7 +148,7 @@ class Turns:
         if host is None:
             host = self._begin_to_pace(authority.host, self._own_delay(request, authority))
         before, interval = host.asked_by(asker), pace.kept(self._longest)
-        host.ask(asker, interval)
+        host.heed(asker, interval)
         self.hosts.move_to_end(host.name)
         if interval < before:
             self.offer(host.name)

@@ -29,16 +29,16 @@ def test_a_pace_lasts_for_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("scrapy_rep.frontier.hosts.monotonic", clock)
     host = host_with()
-    host.ask(asker(1), 9.0)
+    host.heed(asker(1), 9.0)
     clock.now += DAY - 1
-    host.ask(asker(2), 5.0)
+    host.heed(asker(2), 5.0)
     assert host.interval == 9
     clock.now += 1
     host.reserved_for = Request("http://a.example/")
-    host.ask(asker(2), 5.0)
+    host.heed(asker(2), 5.0)
     assert host.interval == 9
     host.reserved_for = None
-    host.ask(asker(2), 5.0)
+    host.heed(asker(2), 5.0)
     assert host.interval == 5
 
 
@@ -49,7 +49,7 @@ def test_a_pace_whose_override_has_expired_lasts_for_a_day(
     clock = Clock()
     monkeypatch.setattr("scrapy_rep.frontier.hosts.monotonic", clock)
     host = host_with()
-    host.ask((asker()[0], ("override 1",)), 9.0)
+    host.heed((asker()[0], ("override 1",)), 9.0)
     clock.now += DAY - 1
     host.withdraw(asker())
     assert host.interval == 9
@@ -62,7 +62,7 @@ def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
     """A refresh may ask for more, for less, or for nothing."""
     host = host_with()
     for seconds in (5, 9, 2):
-        host.ask(asker(), seconds)
+        host.heed(asker(), seconds)
         assert (host.interval, host.asked_by(asker())) == (seconds, seconds)
     host.withdraw(asker())
     assert (host.interval, host.asked_by(asker()), host.asks) == (0.0, 0.0, False)
@@ -72,7 +72,7 @@ def test_a_host_heeds_a_hundred_askers() -> None:
     """Past that the least polite go, so that no host grows with the ports it has."""
     host = host_with()
     for seconds in [*range(1, 500), 1]:
-        host.ask(asker(seconds), seconds)
+        host.heed(asker(seconds), seconds)
     assert host.interval == 499
     assert len(host._asked) == 100
 
@@ -80,9 +80,9 @@ def test_a_host_heeds_a_hundred_askers() -> None:
 def test_the_operators_delay_bounds_the_interval_from_below() -> None:
     """Where nothing is asked, there is no interval."""
     host = host_with(2.0)
-    host.ask(asker(), 1.0)
+    host.heed(asker(), 1.0)
     assert host.interval == 2
-    host.ask(asker(), 3.0)
+    host.heed(asker(), 3.0)
     assert host.interval == 3
     host.withdraw(asker())
     assert host.interval == 0
