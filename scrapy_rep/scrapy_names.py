@@ -67,7 +67,10 @@ class. :data:`PROXY_LOGIN` is what HttpProxyMiddleware leaves in the meta of a r
 """
 
 UNBOUND: Final = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
-"""The handler whose connections are limited to CONCURRENT_REQUESTS: that without a reactor."""
+"""The handler whose connections are limited to CONCURRENT_REQUESTS: that without a reactor.
+
+Before Scrapy 2.19 it was another one, whose limit is left alone: the documentation says so.
+"""
 
 
 def has_headers(request: Request) -> bool:
