@@ -246,6 +246,22 @@ def test_after_a_fault_of_the_frontier_all_requests_go(
     assert not crawl.frontier.is_wanted("a.example")
 
 
+def test_a_fault_does_not_cost_the_request_that_was_just_read(crawl: Crawl) -> None:
+    """The engine cannot be asked what it has."""
+    crawl.engine_slot.inprogress = None
+    a, b = crawl.schedule("a.example/", "b.example/")
+    assert [crawl.next(), crawl.next(), crawl.next()] == [a, b, None]
+    assert not crawl.frontier.is_open
+
+
+def test_a_site_lacks_rules_that_are_not_known(crawl: Crawl) -> None:
+    """Of a key that is no authority's nothing is known before its requests are looked at."""
+    crawl.neighbours.known = {"b.example"}
+    keys = ["http://a.example", "http://b.example", "-data"]
+    lacks = [Block(State.RULES, authority("a.example")), None, None]
+    assert [crawl.frontier.rules_of(key) for key in keys] == lacks
+
+
 def test_at_the_close_all_that_was_read_ahead_goes_back(crawl: Crawl) -> None:
     """In the order in which it came out; nothing is chosen any more."""
     waits = crawl.schedule("a.example/1", "b.example/", "a.example/2")
@@ -294,12 +310,12 @@ def test_a_site_that_waits_for_its_turn_goes_when_it_is_due(crawl: Crawl) -> Non
     """How long the sites take that wait for their turns is the number of requests by interval."""
     crawl.neighbours.known = {"a.example"}
     crawl.neighbours.blocks["a.example"] = Block(State.TURN, "a.example")
-    crawl.neighbours.intervals["a.example"] = 2.0
+    crawl.neighbours.intervals["a.example"] = 3.0
     first, _ = crawl.schedule("a.example/1", "a.example/2")
     assert crawl.next() is None
     assert crawl.frontier.is_wanted("a.example")
     [site] = crawl.frontier.sites.by_key.values()
-    assert (crawl.frontier.interval_of(site), crawl.frontier.seconds_for(site)) == (2.0, 4.0)
+    assert (crawl.frontier.interval_of(site), crawl.frontier.seconds_for(site)) == (3.0, 6.0)
     before = crawl.wakes
     crawl.frontier.due("a.example")
     crawl.frontier.not_due("a.example")
