@@ -194,17 +194,16 @@ class RepStats:
             "Requests to %s go one at a time, at least %s s apart", authority, f"{seconds:,g}"
         )
 
-    def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
-        """Count a requested pace that is capped; log it unless that was ``said`` before."""
+    def capped(self, authority: Authority, asked: float, most: float) -> None:
+        """Count and log a requested pace that is capped."""
         self.inc(CRAWL_DELAY_CAPPED)
-        if not said:
-            logger.info(
-                "robots.txt of %s asks for %s s between requests; REP_MAX_CRAWL_DELAY cuts that "
-                "to %s s",
-                authority,
-                f"{asked:,g}",
-                f"{most:,g}",
-            )
+        logger.info(
+            "robots.txt of %s asks for %s s between requests; REP_MAX_CRAWL_DELAY cuts that "
+            "to %s s",
+            authority,
+            f"{asked:,g}",
+            f"{most:,g}",
+        )
 
     def void_pace(self, authority: Authority, line: str) -> None:
         """Log a line of a robots.txt that should say a pace, and does not."""
