@@ -201,7 +201,7 @@ class RepStats:
             "robots.txt of %s asks for %s s between requests; REP_MAX_CRAWL_DELAY cuts that "
             "to %s s",
             authority,
-            f"{asked:,g}",
+            f"{asked:,.8g}",
             f"{most:,g}",
         )
 
