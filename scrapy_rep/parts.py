@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Set
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,8 +53,7 @@ class Parts:
         settings = self.settings = RepSettings.from_settings(crawler.settings)
         check_records(crawler.settings, settings)
         overrides = configured_overrides(settings, time.time())
-        overridden = {one.authority for one in overrides}
-        stats = self.stats = self._make_stats(overridden)
+        stats = self.stats = self._make_stats(overrides)
         scrapy = self.scrapy = ScrapyNames(crawler)
         identity = self.identity = Identity(crawler, settings)
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
@@ -77,7 +76,7 @@ class Parts:
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge)
-        self.account = Account(stats, self._make_decisions(overridden), self.overrides)
+        self.account = Account(stats, self._make_decisions(overrides), self.overrides)
         self.gate = Gate(
             identity=identity,
             cache=self.cache,
@@ -109,9 +108,14 @@ class Parts:
         self.turns.close()
         self.store.close()
 
-    def _make_stats(self, overridden: Set[Authority]) -> RepStats:
+    def _make_stats(self, overrides: Sequence[Override]) -> RepStats:
         """Return the stats; warn of settings that do not exist or have no effect."""
-        stats = RepStats(self._crawler.stats, overridden)
+
+        def is_excepted(authority: Authority) -> bool:
+            now = time.time()
+            return any(each.authority == authority and each.may_permit(now) for each in overrides)
+
+        stats = RepStats(self._crawler.stats, is_excepted)
         for name, nearest in unknown_settings(self._crawler.settings):
             meant = f"did you mean {nearest}?" if nearest else "no setting has a similar name"
             logger.warning("There is no setting %s; %s", printable(name), meant)
@@ -155,14 +159,14 @@ class Parts:
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 
-    def _make_decisions(self, overridden: Set[Authority]) -> Decisions:
+    def _make_decisions(self, overrides: Sequence[Override]) -> Decisions:
         return Decisions(
             SignalSender(self._crawler),
             self.identity.usable,
             self.cache.held,
             self._weigh,
             self.settings.pace_policy,
-            overridden,
+            {each.authority for each in overrides},
         )
 
     def _weigh(self, authority: Authority, cached: CachedRules) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.robotstxt.printable import printable, without_credentials
@@ -78,18 +78,21 @@ def response_status(status: int) -> str:
 class RepStats:
     """Counts and logs what happens in one crawl; without a collector, only logs it.
 
-    ``overridden`` are the authorities with overrides, which a few lines mention.
+    ``is_excepted(authority)`` returns whether overrides may let requests to a site pass while it is
+    unreachable.
     """
 
     def __init__(
-        self, collector: StatsCollector | None = None, overridden: Container[Authority] = ()
+        self,
+        collector: StatsCollector | None = None,
+        is_excepted: Callable[[Authority], bool] = lambda authority: False,
     ):
         self._collector = collector
         self.inc: Callable[..., None] = _ignore if collector is None else collector.inc_value
         self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
         self._redirecting: set[Authority] = set()
-        self._overridden = overridden
+        self._is_excepted = is_excepted
 
     def forbidden(self, method: str, url: str, verdict: Verdict, by: str) -> None:
         """Count a forbidden request, and log what forbids it, as :class:`RobotsForbidden` says."""
@@ -123,7 +126,7 @@ class RepStats:
         """Log in one line that a fetch failed, and the consequence."""
         status = f" {outcome.status}" if outcome.status else ""
         detail = f": {printable(outcome.detail)}" if outcome.detail else ""
-        but = ", except by override" if authority in self._overridden else ""
+        but = ", except by override" if self._is_excepted(authority) else ""
         logger.warning(
             "robots.txt of %s is unreachable (%s%s%s): %s; next attempt in %.0f s",
             authority,
@@ -191,17 +194,16 @@ class RepStats:
             "Requests to %s go one at a time, at least %s s apart", authority, f"{seconds:,g}"
         )
 
-    def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
-        """Count a requested pace that is capped; log it unless that was ``said`` before."""
+    def capped(self, authority: Authority, asked: float, most: float) -> None:
+        """Count and log a requested pace that is capped."""
         self.inc(CRAWL_DELAY_CAPPED)
-        if not said:
-            logger.info(
-                "robots.txt of %s asks for %s s between requests; REP_MAX_CRAWL_DELAY cuts that "
-                "to %s s",
-                authority,
-                f"{asked:,g}",
-                f"{most:,g}",
-            )
+        logger.info(
+            "robots.txt of %s asks for %s s between requests; REP_MAX_CRAWL_DELAY cuts that "
+            "to %s s",
+            authority,
+            f"{asked:,.8g}",
+            f"{most:,g}",
+        )
 
     def void_pace(self, authority: Authority, line: str) -> None:
         """Log a line of a robots.txt that should say a pace, and does not."""

@@ -49,7 +49,7 @@ class PacePolicy(NamedTuple):
         """Return the verdict by which a pace refuses an allowed request; None if it does not."""
         if self.forbids_longer and pace.may_be_cut and pace.interval > self.longest:
             reason = (
-                f"asks for {pace.interval:,g} s between requests, more than {self.longest:,g} s"
+                f"asks for {pace.interval:,.8g} s between requests, more than {self.longest:,g} s"
             )
             return Verdict(allowed=False, reason=reason)
         return None

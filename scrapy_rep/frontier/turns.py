@@ -155,7 +155,7 @@ class Turns:
         if interval != before:
             self._stats.paced(authority, interval)
             if interval < pace.interval:
-                self._stats.capped(authority, pace.interval, interval, said=before > 0)
+                self._stats.capped(authority, pace.interval, interval)
 
     def _begin_to_pace(self, name: str, own_delay: float) -> PacedHost:
         if len(self.hosts) >= _MOST_HOSTS:

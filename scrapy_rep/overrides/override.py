@@ -80,6 +80,10 @@ class Override:
         midnight = datetime.combine(self.until, time(), timezone.utc)
         return (midnight + timedelta(days=1)).timestamp()
 
+    def may_permit(self, now: float) -> bool:
+        """Return whether requests may pass because of it while their site is unreachable."""
+        return self.action in (ALLOW, UNREACHABLE_IS_ALLOWED) and now < self.end
+
     def covers(self, url: str) -> bool:
         """Return whether it is for a URL of its authority: all of them, or those of ``paths``.
 

@@ -216,6 +216,7 @@ BLAMED: list[tuple[Any, str]] = [
     (NOTHING, "robots.txt: Disallow: /, line 2, group *"),
     (Reply(403), "robots.txt: access denied (403)"),
     ("User-agent: *\nCrawl-delay: 61\n", "pace: asks for 61 s between requests, more than 60 s"),
+    ("User-agent: *\nCrawl-delay: 9999999\n", "pace: asks for 9,999,999 s between requests"),
     (f"{USE}Allow: /\n", "usage preference: Content-Usage disallows train-ai"),
     (f"{USE}Crawl-delay: 900\n", "pace: asks for 900 s between requests, more than 60 s"),
 ]

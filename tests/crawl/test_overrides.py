@@ -109,6 +109,25 @@ async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
         assert all(any(shop.url("") in line for line in said) for shop in shops)
 
 
+async def test_the_log_excepts_no_site_of_which_no_override_permits_anything(site: Site) -> None:
+    """Nothing is requested from these sites: the line about them names no exception."""
+    expired = {"until": str(today() - timedelta(days=1))}
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("forbid", {}),
+        ("delay", {"delay": 0.0}),
+        ("agent", {"agent": "partnerbot"}),
+        ("allow", expired),
+        ("unreachable-is-allowed", expired),
+    ]
+    shops = site.authorities(len(others), Reply(503))
+    entries = [
+        entry(shop, action, **more) for shop, (action, more) in zip(shops, others, strict=True)
+    ]
+    result = await crawl_with(entries, [shop.url("/a") for shop in shops])
+    assert result.downloaded == []
+    assert len(result.lines("nothing is requested from it; ", "WARNING")) == len(others)
+
+
 async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
     """A statement counts for a path that the robots.txt disallows and an override allows."""
     entries, urls = [], []

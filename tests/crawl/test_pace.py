@@ -192,6 +192,16 @@ async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     assert result.stats["robotstxt/crawl_delay/applied"] == 2
 
 
+async def test_a_delay_that_becomes_too_long_is_said(site: Site, clock: Ahead) -> None:
+    """REP_MAX_CRAWL_DELAY: the site has asked for a short one before."""
+    delays = 0.1, 1_234_567
+    shop = site.authority([f"User-agent: *\nCrawl-delay: {seconds}\n" for seconds in delays])
+    tick = clock.through([0, 2 * DAY])
+    result = await visit(pages(shop, 3), OneByOneSpider, tick=tick, REP_MAX_CRAWL_DELAY=0.2)
+    said = "asks for 1,234,567 s .*; REP_MAX_CRAWL_DELAY cuts that to 0.2 s"
+    assert len(result.lines(said, "INFO")) == 1
+
+
 async def test_a_void_delay_is_said_once(site: Site, mode: str) -> None:
     """RFC 9309 section 2.2.4: by site, however many requests there are, and it delays nothing."""
     void = site.authorities(2, "User-agent: *\nCrawl-delay: 1,000,000\nDisallow: /no\n")
