@@ -1,0 +1,228 @@
+"""What a frontier says of the requests that it has out of the queue in Redis, and what Redis keeps.
+
+A real server; the frontier is that of a crawl whose gate does what a test has said. The timers are
+virtual, and each step is made by the test.
+"""
+
+from __future__ import annotations
+
+import time as real_time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from scrapy import Request
+
+from scrapy_rep.frontier.cluster import UNDER_WAY
+from scrapy_rep.redis_queue import HostQueue
+from tests.frontier.test_frontier import Crawl
+from tests.frontier.virtual_time import VirtualTime
+from tests.stores.servers import RedisServer
+
+KEY, SITE = "spider:requests", "http://a.example"
+RING = 4e15
+"""The least time of a site that waits for nothing."""
+
+
+class Worker:
+    """One worker: a crawl, and its view of the queue."""
+
+    def __init__(self, client: Any, time: VirtualTime) -> None:
+        self.client = client
+        self.crawl = Crawl(time)
+        self.crawl.crawler.spider = spider = self.crawl.crawler._create_spider("spider")
+        self.queue: Any = HostQueue(client, spider, "%(spider)s:requests")
+        self.crawl.frontier.opened()
+
+    def taken(self, *urls: str) -> list[Request]:
+        """Requests that were pushed, and taken out."""
+        for url in urls:
+            self.queue.push(Request(url))
+        found = []
+        for _ in urls:
+            found.append(self.pop())
+            self.queue.not_before(SITE, 0.0)  # a new site is left alone otherwise
+            self.step()
+        assert sorted(request.url for request in found) == sorted(urls)
+        return found
+
+    def pop(self) -> Any:
+        """The next request, whatever was said of pauses; the engine has it from now on."""
+        self.queue._pause_until = 0.0
+        request = self.queue.pop()
+        if request is not None:
+            self.crawl.engine_slot.inprogress.add(request)
+        return request
+
+    def step(self) -> None:
+        """Redis is told what there is to tell."""
+        self.queue._step(0)
+
+    @property
+    def due_in(self) -> float:
+        """The seconds until the site may be asked; 0 if it waits for nothing."""
+        when = self.client.zscore(f"{KEY}:due", SITE)
+        return 0.0 if when >= RING else float(when) / 1e6 - real_time.time()
+
+    @property
+    def pace(self) -> float | None:
+        """The interval of the site; None if none is known."""
+        interval = self.client.hget(f"{KEY}:pace", SITE)
+        return None if interval is None else float(interval) / 1e6
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many requests wait in Redis, and how many are out."""
+        return self.client.zcard(f"{KEY}:hosts"), self.client.zcard(f"{KEY}:out")
+
+
+@pytest.fixture
+def worker(module_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    """A worker of a queue that is empty."""
+    time = VirtualTime.of(monkeypatch, "limits", "frontier")
+    with redis.Redis(port=module_server.port) as client:
+        client.flushall()
+        yield Worker(client, time)
+
+
+def near(seconds: float) -> Any:
+    """So many seconds, by clocks that go on while a test runs."""
+    return pytest.approx(seconds, abs=1.0)
+
+
+def test_what_goes_back_waits_at_its_place(worker: Worker) -> None:
+    """Its site is not asked before the time that was said, and then this request is the first."""
+    first, second = worker.taken(f"{SITE}/1", f"{SITE}/2")
+    assert worker.counts == (0, 2)
+    worker.queue.give_back(second, 20.0)
+    worker.queue.give_back(first, 20.0)
+    worker.step()
+    assert (worker.counts, worker.due_in, worker.pace) == ((2, 0), near(20.0), None)
+    stats: Any = worker.crawl.crawler.stats
+    assert stats.get_value("robotstxt/queue/given_back") == 2
+    assert worker.pop() is None
+    worker.queue.not_before(SITE, 0.0)
+    worker.step()
+    assert worker.pop().url == first.url
+    worker.queue.give_back(first, 20.0)  # it has been given back
+    worker.step()
+    assert worker.counts == (1, 1)
+
+
+def test_what_goes_back_may_say_the_interval_of_its_site(worker: Worker) -> None:
+    """Then the queue knows the pace; without one, it goes by the one that it knows."""
+    [request] = worker.taken(f"{SITE}/1")
+    worker.queue.give_back(request, 0.0, 20.0)
+    worker.step()
+    assert (worker.due_in, worker.pace) == (near(0.0), 20.0)
+    assert worker.pop().url == request.url
+    assert worker.due_in == near(20.0 + UNDER_WAY)
+
+
+def test_a_request_that_goes_says_the_interval_of_its_site(worker: Worker) -> None:
+    """Its site is asked after that and the time that a request may take; or at once without one."""
+    first, second = worker.taken(f"{SITE}/1", f"{SITE}/2")
+    worker.queue.handed_out(first, 20.0)
+    worker.step()
+    assert (worker.due_in, worker.pace) == (near(20.0 + UNDER_WAY), 20.0)
+    worker.queue.handed_out(second, 0.0)
+    worker.step()
+    assert (worker.due_in, worker.pace) == (0.0, 0.0)
+
+
+def test_the_end_of_a_download_is_said_once(worker: Worker) -> None:
+    """From then on its site may be asked after the time that was said."""
+    [request] = worker.taken(f"{SITE}/1")
+    worker.queue.ended(request, 30.0)  # no interval was said
+    worker.step()
+    assert worker.pace is None
+    worker.queue.handed_out(request, 20.0)
+    worker.queue.ended(request, 15.0)
+    worker.queue.ended(request, 50.0)
+    worker.step()
+    assert (worker.due_in, worker.pace) == (near(15.0), 20.0)
+    worker.crawl.engine_slot.inprogress.clear()
+    worker.step()
+    assert worker.counts == (0, 0)
+    assert worker.due_in == near(15.0)
+
+
+def test_a_request_that_was_not_made_frees_its_site(worker: Worker) -> None:
+    """It was refused, or answered from a cache: no interval runs."""
+    [request] = worker.taken(f"{SITE}/1")
+    worker.queue.handed_out(request, 20.0)
+    worker.step()
+    worker.crawl.engine_slot.inprogress.clear()
+    worker.step()
+    assert worker.counts == (0, 0)
+    assert (worker.due_in, worker.pace) == (near(0.0), 20.0)
+
+
+def test_a_fetch_that_takes_long_keeps_other_workers_from_a_site(worker: Worker) -> None:
+    """It is said with each sign of life; a short one is not said at all."""
+    worker.taken(f"{SITE}/1")
+    worker.queue.not_before(SITE, 0.0, 0.0)
+    worker.step()
+    worker.queue.fetch_begins(SITE)
+    worker.queue.fetch_ended(SITE)
+    worker.step()
+    assert worker.due_in == 0.0
+    worker.queue.fetch_begins(SITE)
+    worker.queue._beat()
+    assert worker.due_in == near(UNDER_WAY)
+    worker.queue.fetch_ended(SITE)
+    worker.step()
+    assert worker.due_in == near(0.0)
+
+
+def test_the_interval_of_a_request_that_waits_is_said_again(worker: Worker) -> None:
+    """It may wait for room, or be under way for longer than its interval."""
+    [request] = worker.taken(f"{SITE}/1")
+    worker.queue.handed_out(request, 20.0)
+    worker.step()
+    worker.queue.not_before(SITE, 0.0, 20.0)
+    worker.step()
+    assert worker.due_in == near(0.0)
+    worker.queue._beat()
+    assert worker.due_in == near(20.0 + UNDER_WAY)
+    worker.queue.ended(request, 15.0)
+    worker.queue._beat()
+    assert worker.due_in == near(15.0)
+
+
+def test_a_worker_that_was_declared_dead_has_nothing_to_say_of_what_it_had(worker: Worker) -> None:
+    """Others have got it, and it counts no more."""
+    [request] = worker.taken(f"{SITE}/1")
+    name = worker.queue._worker
+    worker.client.zadd(f"{KEY}:workers", {name: -1})
+    worker.step()
+    assert worker.queue._worker != name
+    worker.queue.give_back(request, 0.0)
+    worker.crawl.engine_slot.inprogress.clear()
+    worker.step()
+    assert worker.counts == (0, 1)  # that of the dead one, for the next step of another worker
+
+
+def test_the_length_is_what_waits_and_what_others_have(worker: Worker) -> None:
+    """What this worker has counts as the engine's; what only Redis believes it has is put back."""
+    worker.taken(f"{SITE}/1", f"{SITE}/2")
+    worker.queue.push(Request(f"{SITE}/3"))
+    assert len(worker.queue) == 1
+    worker.client.zadd(f"{KEY}:out", {b"other" + b"\0" + b"0000000001" + SITE.encode(): 0})
+    assert len(worker.queue) == 2
+    stray = f"{worker.queue._worker}\0" + "0000000009" + f"{SITE}\0" + "x" * 30
+    worker.client.zadd(f"{KEY}:out", {stray: 0})
+    assert len(worker.queue) == 3
+    worker.step()
+    assert worker.counts == (2, 3)
+
+
+def test_a_worker_that_leaves_gives_back_what_it_has(worker: Worker) -> None:
+    """At once, with the answer to a step that it still waits for."""
+    worker.taken(f"{SITE}/1")
+    worker.queue._unanswered = worker.queue._arguments(0)
+    worker.queue._leave()
+    assert worker.counts == (1, 0)
+    assert worker.client.zcard(f"{KEY}:workers") == 0
+    assert worker.queue._unanswered is None
