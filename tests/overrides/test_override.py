@@ -150,6 +150,22 @@ def test_an_override_ends_with_its_last_day() -> None:
     assert not verdict(own, "/x", CLOSED, now=NOW + 43_200).allowed
 
 
+def test_two_actions_may_let_requests_to_an_unreachable_site_pass() -> None:
+    """Until they end; the log excepts a site only then."""
+    common = {"authority": SITE, "reason": "why", "by": "who", "until": "2026-11-21"}
+    actions: list[tuple[str, dict[str, Any], bool]] = [
+        ("allow", {}, True),
+        ("unreachable-is-allowed", {}, True),
+        ("forbid", {}, False),
+        ("delay", {"delay": 1.0}, False),
+        ("agent", {"agent": "other"}, False),
+    ]
+    for action, more, may in actions:
+        [override] = read_overrides([{**common, "action": action, **more}])
+        assert override.may_permit(NOW + 43_199) is may
+        assert not override.may_permit(NOW + 43_200)
+
+
 @pytest.mark.parametrize(
     "other", ["http://a.example", "https://a.example:8443", "https://b.a.example"]
 )
