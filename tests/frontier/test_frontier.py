@@ -22,13 +22,9 @@ from scrapy_rep.frontier.request_state import RequestState, to_come_back
 from scrapy_rep.frontier.states import Block, Stage, State
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
-from tests.frontier.test_cluster import Queue
+from tests.frontier.test_cluster import NotScrapys, Queue
 from tests.frontier.virtual_time import VirtualTime
 from tests.scripted import Counts
-
-
-class NotScrapys:
-    """A scheduler that is not Scrapy's."""
 
 
 class Neighbours:
@@ -145,6 +141,11 @@ class Crawl:
         self.frontier.left(request)
 
 
+def authority(host: str) -> Authority:
+    """The authority of a host."""
+    return Authority("http", host, 80)
+
+
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     """The time of the frontier."""
@@ -173,11 +174,6 @@ def test_what_waits_for_rules_is_passed_by_what_does_not(crawl: Crawl) -> None:
     assert crawl.next() is a
     assert not crawl.frontier.has_requests
     assert crawl.frontier.waiting == 0
-
-
-def authority(host: str) -> Authority:
-    """The authority of a host."""
-    return Authority("http", host, 80)
 
 
 def test_no_more_is_read_ahead_while_a_site_is_ready_or_the_front_is_full(crawl: Crawl) -> None:
