@@ -32,7 +32,7 @@ from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
 from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored
 from scrapy_rep.frontier.sites import MOST_ASKED, Sites
-from scrapy_rep.frontier.states import FETCH, Block, Stage, State
+from scrapy_rep.frontier.states import FETCH, REFUSED, Block, Stage, State
 from scrapy_rep.frontier.stop import give_back
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ _PAUSE: Final = 0.5e-6
 
 That is 50 ms at 300,000 requests. A million is reached after two days.
 """
-
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
 """The frontier of each crawl. It refers to its crawler, which would not be freed otherwise."""
@@ -290,22 +289,24 @@ class Frontier:
 
     # --- what the sites ask
 
-    def blocked_by(self, request: Request, may_share: bool) -> Block | None:
+    def blocked_by(self, request: Request, others_first: bool) -> Block | None:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
-        Nothing blocks a request that went back to the queue that workers share. Nor does a fault in
-        a check: the gate refuses the request.
+        ``others_first`` says that other sites are ready. Nothing blocks a request that went back to
+        the queue that workers share. Nor does a fault in a check: the gate refuses the request.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
             state = self.states.begin(request, Stage.HEAD)
         slot = state.slot = slot_of(request)
-        has_room = not self._slots.is_full(slot) if may_share else self._slots.is_idle(slot)
+        has_room = self._slots.is_idle(slot) if others_first else not self._slots.is_full(slot)
         room = None if has_room else Block(State.ROOM, slot)
         try:
             block = self._gate.blocked_by(request, state, room)
         except Exception as error:  # noqa: BLE001
             self._stats.own_fault("The look at a request", error)
+            block = None
+        if block is REFUSED and not others_first:
             block = None
         cluster = self._cluster
         if block is None:
@@ -342,7 +343,7 @@ class Frontier:
         if block.state is State.TURN:
             goes_back = self._cluster is not None and self._cluster.returns(what)
             return goes_back or self._turns.is_due(what)
-        # ROOM. No other state is asked about: RULES and UNTIL end by ``arrived`` and ``time_is``.
+        # ROOM. No other state is asked about: each of them is ended by a method of its own.
         if self._front is not None:
             return not self._slots.is_full(what)
         return self._slots.is_idle(what)

@@ -29,9 +29,9 @@ class Readiness(Protocol):
         """Return whether the rules of an authority are in memory, and hold."""
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
-        """Return what blocks a request; None if nothing does, or if the gate refuses it.
+        """Return what blocks a request; None if nothing does.
 
-        ``room`` is what it waits for if its slot has none.
+        That is ``REFUSED`` if the gate will refuse it, and ``room`` if its slot has none.
         """
 
     def begin(self, request: Request, state: RequestState) -> None:

@@ -14,12 +14,16 @@ nothing, in this order:
    before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
    pages, and 0.3 million times in this order (simulated);
 3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
-4. if nothing else is ready, sites whose slot is busy, but not full.
+4. if nothing else is ready, sites whose slot is busy, but not full;
+5. then sites whose request will be refused. After each request that can be downloaded, one of these
+   goes first.
 
 A site goes to the end of the ring when it has handed a request out. Because of 4., a slot gets a
 second request only if no other slot could take it: two slow sites would otherwise take the whole
 downloader, one page after another (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent
 requests make 40 pages a second of the ten, instead of all that they can).
+
+Because of 5., what is refused delays no page: a refusal takes a millisecond, and FIGURES.
 
 **Nothing walks all sites.** An event looks at one site, and a call asks :data:`MOST_ASKED` of them
 at most. If more are ready, it returns None and wakes the engine for the next iteration of the event
@@ -47,11 +51,14 @@ from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from scrapy_rep.frontier.ready_sites import ByPriority
 from scrapy_rep.frontier.slowest import Slowest
-from scrapy_rep.frontier.states import FETCH, READY, SHOWN, SITE, Block, Event, State
+from scrapy_rep.frontier.states import FETCH, READY, REFUSED, SHOWN, SITE, Block, Event, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from scrapy_rep.frontier.ready_sites import ReadySites
 
 MOST_ASKED: Final = 50
 """How many sites one call asks before it lets the event loop go on: about half a millisecond."""
@@ -60,7 +67,7 @@ MOST_HEADS: Final = 3
 """How many requests of a site may ask for its rules. Each may go by a proxy of its own."""
 
 
-_CROWDED: Final = (State.FETCH, State.ROOM)
+_CROWDED: Final = (State.FETCH, State.ROOM, State.REFUSED)
 """The states in which a hundred thousand sites may wait for one thing. To take the first entry out
 of a dict takes as long as it has had entries before that one; an OrderedDict is five times as large
 as the dict of a site or two."""
@@ -82,10 +89,11 @@ class SiteQueues(Protocol):
 class Admission(Protocol):
     """What the sites ask."""
 
-    def blocked_by(self, request: Any, may_share: bool) -> Block | None:
+    def blocked_by(self, request: Any, others_first: bool) -> Block | None:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
-        ``may_share`` says that no other site is ready, so the slot need not be idle.
+        ``others_first`` says that other sites are ready, which go before a request that will be
+        refused, and before one whose slot is not idle.
         """
 
     def rules_of(self, key: str) -> Block | None:
@@ -124,8 +132,8 @@ class Site:
         "counted",
         "heads",
         "key",
+        "let_others_go",
         "listed",
-        "may_share",
         "size",
         "state",
         "woken_by",
@@ -138,8 +146,8 @@ class Site:
         """What it is parked for."""
         self.woken_by: Block | None = None
         """What it was woken for, until it is asked."""
-        self.may_share = False
-        """It was woken because nothing else is ready."""
+        self.let_others_go: Block | None = None
+        """Because of what it has let other sites go first, until it is asked."""
         self.heads: list[Head] | tuple[()] = ()
         self.size = 0
         """Its requests, heads included."""
@@ -157,38 +165,6 @@ class Waiting:
     def __init__(self) -> None:
         self.sites = 0
         self.requests = 0
-
-
-class ReadySites(Protocol):
-    """Ready sites, in the order in which they are asked."""
-
-    def append(self, site: Site) -> None:
-        """Add a site."""
-
-    def popleft(self) -> Site:
-        """Remove and return the site that is next."""
-
-    def __len__(self) -> int: ...
-
-
-class ByPriority:
-    """Ready sites by the priority of their next requests, then by arrival."""
-
-    def __init__(self, order_of: Callable[[Site], int]):
-        self._order_of = order_of
-        self._numbers = count()
-        self._heap: list[tuple[int, int, Site]] = []
-
-    def append(self, site: Site) -> None:
-        """Add a site."""
-        heappush(self._heap, (self._order_of(site), next(self._numbers), site))
-
-    def popleft(self) -> Site:
-        """Remove and return the site that is next."""
-        return heappop(self._heap)[2]
-
-    def __len__(self) -> int:
-        return len(self._heap)
 
 
 class Sites:
@@ -218,10 +194,11 @@ class Sites:
         self._until: list[tuple[float, int, Site]] = []
         """The sites that are parked until a time."""
         self._for_fetch: deque[Site] = deque()
-        self._ring: ReadySites = ByPriority(self._order_of) if by_priority else deque()
-        self._with_rules: ReadySites = self._ring if by_priority else deque()
-        self._woken: ReadySites = self._ring if by_priority else deque()
+        self._ring: ReadySites[Site] = ByPriority(self._order_of) if by_priority else deque()
+        self._with_rules: ReadySites[Site] = self._ring if by_priority else deque()
+        self._woken: ReadySites[Site] = self._ring if by_priority else deque()
         self._is_ring_next = False
+        self._is_refusal_next = False
         self._is_asking = False
         self.slowest: Slowest[Site] = Slowest(admission.seconds_for)
         """The sites that were parked for their turn."""
@@ -342,7 +319,7 @@ class Sites:
         self.waited += site.size - site.counted
         site.counted = site.size
 
-    def _make_ready(self, site: Site, event: Event, line: ReadySites | deque[Site]) -> None:
+    def _make_ready(self, site: Site, event: Event, line: ReadySites[Site]) -> None:
         self._move(site, event, READY)
         line.append(site)
         if not self._is_asking:
@@ -390,7 +367,7 @@ class Sites:
                     return head
         finally:
             self._is_asking = False
-        if self.is_ready or self._busy_slots:
+        if self.is_ready or self._busy_slots or REFUSED in self._parked:
             self._wake()
         return None
 
@@ -402,6 +379,9 @@ class Sites:
             site = self._with_rules.popleft()
             self.freed(FETCH)  # as it no longer counts as unasked
             return site
+        if self._is_refusal_next and REFUSED in self._parked:
+            self._is_refusal_next = False
+            return self._last(REFUSED)
         self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
         line = self._ring if self._is_ring_next else self._woken
         if line:
@@ -409,27 +389,33 @@ class Sites:
         if self._busy_slots:
             block = next(iter(self._busy_slots))
             del self._busy_slots[block]  # it goes to the end if sites of it are still parked
-            site = next(iter(self._parked[block]))
-            self._unpark(site)
+            site = self._last(block)
             if block in self._parked:
                 self._busy_slots[block] = None
-            self._move(site, Event.FREED, READY)
-            site.may_share = True
             return site
-        return None
+        return self._last(REFUSED) if REFUSED in self._parked else None
+
+    def _last(self, block: Block) -> Site:
+        """Return the site that has let others go for the longest time, because of this block."""
+        site = next(iter(self._parked[block]))
+        self._unpark(site)
+        self._move(site, Event.FREED, READY)
+        site.let_others_go = block
+        return site
 
     def _ask(self, site: Site) -> Head | None:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""
         head = self._head(site)
-        woken_by, block = site.woken_by, None
+        woken_by, let_others_go, block = site.woken_by, site.let_others_go, None
         if head is not None:
-            may_share = site.may_share or self._by_priority
-            may_share = may_share or not (self.is_ready or self._busy_slots)
-            block = self._admission.blocked_by(head.request, may_share)
-        site.woken_by, site.may_share = None, False
+            goes_now = let_others_go is not None or self._by_priority
+            others_first = not goes_now and bool(self.is_ready or self._busy_slots)
+            block = self._admission.blocked_by(head.request, others_first)
+        site.woken_by = site.let_others_go = None
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
         if head is None or block is None:
+            self._is_refusal_next = let_others_go is not REFUSED
             self._note_out(site, head)
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)

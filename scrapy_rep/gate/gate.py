@@ -22,7 +22,7 @@ from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import to_come_back
-from scrapy_rep.frontier.states import Block, State
+from scrapy_rep.frontier.states import REFUSED, Block, State
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -121,21 +121,21 @@ class Gate:
         return self._cache.resident(authority, self._clock()) is not None
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
-        """Return what blocks a request: its rules, ``room``, or the turn of its host, in order.
+        """Return what blocks a request, if anything does.
 
-        A request that is refused is blocked by nothing. So is one whose rules were fetched on its
-        behalf and are missing again: it waits for them in place, as rules that expire at once would
-        be fetched for ever.
+        That is its rules, that they refuse it, ``room``, or the turn of its host, in this order.
+        Nothing blocks a request whose rules were fetched on its behalf and are missing again: it
+        waits for them in place, as rules that expire at once would be fetched for ever.
         """
         try:
             self._find_page(request, state)
         except ValueError:
-            return None  # the gate refuses it
+            return REFUSED
         authority = state.authority
         if authority is None or request.meta.get("dont_obey_robotstxt"):
             return room
         if NOFOLLOW_KEY in request.meta and is_marked(request):
-            return None  # no rules are needed to refuse it
+            return REFUSED
         cached = self._at_hand(authority, request)
         if isinstance(cached, Miss):
             if state.is_looked_up or authority.has_its_rules_at(state.url):
@@ -145,7 +145,7 @@ class Gate:
         try:
             asked = Asked(request, state.url, authority, self._identity.of(request))
         except ValueError:
-            return None
+            return REFUSED
         return self._blocked_by(asked, cached, state, room)
 
     def _blocked_by(
@@ -157,7 +157,7 @@ class Gate:
             state.is_looked_up = False
             return block
         if judgement.refusal is not None:
-            return None
+            return REFUSED
         if room is not None:
             return room
         if self._turns.hosts and not self._turns.reserve(asked.request, state):

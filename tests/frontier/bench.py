@@ -10,8 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_rep.frontier.sites import MOST_ASKED, ReadySites, Site, Sites
-from scrapy_rep.frontier.states import FETCH, SHOWN, SITE, Block, Event, State
+from scrapy_rep.frontier.ready_sites import ReadySites
+from scrapy_rep.frontier.sites import MOST_ASKED, Site, Sites
+from scrapy_rep.frontier.states import FETCH, REFUSED, SHOWN, SITE, Block, Event, State
 
 PARKED = frozenset(State) - {State.GONE, State.READY}
 
@@ -115,11 +116,11 @@ class ScriptedGate:
             return None
         return Block(State.RULES, key)
 
-    def blocked_by(self, page: Page, may_share: bool) -> Block | None:
+    def blocked_by(self, page: Page, others_first: bool) -> Block | None:
         """Return what blocks a request; if nothing does, it is handed out."""
         self._bench.check_asked(page)
-        self.asked.append((page, may_share))
-        block = self._block(page, may_share)
+        self.asked.append((page, others_first))
+        block = self._block(page, others_first)
         if block is None:
             self.loads[page.slot] += 1
             if page.host in self.paced and not page.is_refused and page.authority in self.known:
@@ -127,9 +128,9 @@ class ScriptedGate:
                 self.turns[page.host] = page
         return block
 
-    def _block(self, page: Page, may_share: bool) -> Block | None:
+    def _block(self, page: Page, others_first: bool) -> Block | None:
         room = Block(State.ROOM, page.slot)
-        has_room = not self.is_full(room) if may_share else not self.loads[page.slot]
+        has_room = not self.loads[page.slot] if others_first else not self.is_full(room)
         if page.authority:
             until = self.until.get(page.authority)
             if until is not None and self.now < until:
@@ -139,7 +140,7 @@ class ScriptedGate:
                     return None if has_room else room
                 return Block(State.RULES, page.authority)
             if page.is_refused:
-                return None
+                return REFUSED if others_first else None
         if not has_room:
             return room
         if page.authority and page.host in self.paced:
@@ -363,6 +364,7 @@ class Bench:
         for block, parked in self.sites._parked.items():
             self._check_block(block, len(parked))
         is_ready = self.sites.is_ready or bool(self.sites._busy_slots)
+        is_ready = is_ready or REFUSED in self.sites._parked
         assert self.will_ask or not is_ready, "the engine is not woken"
 
     def _check_requests(self) -> None:
@@ -379,7 +381,7 @@ class Bench:
     def _check_places(self) -> None:
         """Each site is in one place, that of its state."""
         sites = self.sites
-        lines: list[ReadySites] = [sites._for_fetch, sites._ring]
+        lines: list[ReadySites[Site]] = [sites._for_fetch, sites._ring]
         lines += [] if self.by_priority else [sites._with_rules, sites._woken]
         in_line = Counter(site for line in lines for site in _sites_in(line))
         parked = Counter(site for each in sites._parked.values() for site in each)
@@ -393,7 +395,7 @@ class Bench:
             assert woken.woken_by == block
             assert woken.state is State.READY
         assert len(sites._woken_for) == sum(1 for site in in_line if site.woken_by is not None)
-        assert not any(site.may_share for site in sites.by_key.values())
+        assert not any(site.let_others_go for site in sites.by_key.values())
 
     def _check_counts(self) -> None:
         """The counters are what a recount comes to."""
@@ -434,6 +436,8 @@ class Bench:
             elif not gate.is_full(block):
                 assert is_in_line
             assert is_woken or is_in_line or gate.loads[str(what)]
+        elif block == REFUSED:
+            pass  # the engine is woken as long as there is one
         else:
             assert block.state is State.UNTIL
             assert sum(1 for when, _, site in sites._until if site.block == (*block,)) >= parked

@@ -19,7 +19,7 @@ from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.frontier.frontier import Frontier, authority_in, frontier_of
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.request_state import RequestState, to_come_back
-from scrapy_rep.frontier.states import Block, Stage, State
+from scrapy_rep.frontier.states import REFUSED, Block, Stage, State
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
 from tests.frontier.test_cluster import NotScrapys, Queue
@@ -189,6 +189,14 @@ def test_no_more_is_read_ahead_while_a_site_is_ready_or_the_front_is_full(crawl:
     assert len(crawl.scheduled) == 4
     assert crawl.next() is None
     assert len(crawl.scheduled) == 3
+
+
+def test_what_will_be_refused_goes_in_the_order_of_a_front(crawl: Crawl) -> None:
+    """There is one order for all sites, and a place in the front is worth more than a page."""
+    crawl.neighbours.known = {"a.example", "b.example"}
+    crawl.neighbours.blocks["a.example"] = REFUSED
+    requests = crawl.schedule("a.example/1", "b.example/1", "a.example/2", "b.example/2")
+    assert [crawl.next() for _ in requests] == requests
 
 
 def test_what_comes_back_is_as_it_was(crawl: Crawl) -> None:

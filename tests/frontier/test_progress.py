@@ -34,7 +34,7 @@ class Requests:
         """All have one priority."""
         return 0 if self.left[key] else None
 
-    def blocked_by(self, request: Any, may_share: bool) -> Block | None:
+    def blocked_by(self, request: Any, others_first: bool) -> Block | None:
         """What its site is blocked by."""
         return self.blocks[request.key]
 

@@ -33,7 +33,7 @@ from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.queues import FrontierQueue
 from scrapy_rep.frontier.request_state import to_come_back
-from scrapy_rep.frontier.states import Block
+from scrapy_rep.frontier.states import REFUSED, Block
 from scrapy_rep.scheduler import RepScheduler
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
@@ -48,7 +48,10 @@ SITE = "http://a.example"
 
 
 class OpenGate:
-    """A gate and turns that hold up nothing; the one fake, as there are no sites to ask."""
+    """A gate and turns that hold up nothing; the one fake, as there are no sites to ask.
+
+    It refuses what is at ``shut.example``.
+    """
 
     def key_of(self, request: Request) -> str:
         """The authority of a request."""
@@ -59,8 +62,8 @@ class OpenGate:
         return True
 
     def blocked_by(self, request: Request, state: Any, room: Block | None) -> Block | None:
-        """Only a slot without room blocks a request."""
-        return room
+        """Only a slot without room blocks a request that is not refused."""
+        return REFUSED if request.url.startswith("http://shut.example") else room
 
     def begin(self, request: Request, state: Any) -> None:
         """Nothing is fetched."""
@@ -289,6 +292,19 @@ def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) ->
     assert frontier.chosen is None
     assert other.pop() is None
     assert len(other) == 0
+
+
+def test_what_will_be_refused_lets_each_other_request_go_first(job_of: JobOf) -> None:
+    """The others go when there is nothing else."""
+    job = job_of()
+    job.use_frontier()
+    queue = job.queue()
+    for number in range(3):
+        queue.push(Request(f"http://{number}.example/page"))
+        for _ in range(3):
+            queue.push(Request("http://shut.example/shut", dont_filter=True))
+    page, shut = "page", "shut"
+    assert job.drain(queue) == [page, shut, page, page, *[shut] * 8]
 
 
 def test_the_top_of_a_site_is_the_priority_of_its_next_request(job_of: JobOf) -> None:

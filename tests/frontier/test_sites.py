@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+
 import pytest
 
 from scrapy_rep.frontier import states
-from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, ByPriority, Sites
+from scrapy_rep.frontier.ready_sites import ByPriority
+from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, Sites
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
 from tests.rows import rows
@@ -99,7 +103,7 @@ def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> N
 
 
 def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_ready() -> None:
-    """It is told then that it may share."""
+    """It is told then that no other goes first."""
     bench = bench_with("a", "b", most=9)
     bench.push("a")
     bench.next()
@@ -109,7 +113,7 @@ def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_r
     assert [page.key for page in (bench.next(), bench.next())] == ["b", "b"]  # type: ignore[union-attr]
     assert bench.state("a") is State.ROOM
     assert bench.next() is second
-    assert bench.gate.asked[-1] == (second, True)
+    assert bench.gate.asked[-1] == (second, False)
 
 
 def test_the_last_site_that_is_ready_may_share_its_slot_at_once() -> None:
@@ -117,7 +121,46 @@ def test_the_last_site_that_is_ready_may_share_its_slot_at_once() -> None:
     bench = bench_with("a")
     pages = [bench.push("a"), bench.push("a")]
     assert bench.all() == pages[::-1]
-    assert [may_share for _, may_share in bench.gate.asked] == [True, True]
+    assert [others_first for _, others_first in bench.gate.asked] == [False, False]
+
+
+def test_a_request_that_will_be_refused_lets_each_other_one_go_first() -> None:
+    """One goes after each request that can be downloaded, and the rest when there is none."""
+    bench = bench_with("a", "b", "shut")
+    for _ in range(4):
+        bench.push("shut", is_refused=True)
+    for key in "ab":
+        bench.push(key)
+        bench.push(key, slot=f"other {key}")
+    found = [page.key for page in bench.all()]
+    assert found[0] == "a"
+    assert Counter(found) == Counter({"shut": 4, "a": 2, "b": 2})
+    assert all(not (one == other == "shut") for one, other in pairwise(found[:7]))
+
+
+def test_what_will_be_refused_is_behind_slots_that_are_busy() -> None:
+    """A thousand sites that do not answer leave one slow site all its room."""
+    bench = bench_with("a", "shut", most=9)
+    pages = [bench.push("a") for _ in range(3)]
+    refused = [bench.push("shut", is_refused=True) for _ in range(9)]
+    found = bench.all()
+    assert set(found[:6]) > set(pages)
+    assert set(found) == {*pages, *refused}
+
+
+def test_a_request_that_may_be_downloaded_after_all_goes_with_those_that_are_refused() -> None:
+    """Its rules have changed since it was asked; whatever it is now, its site is next."""
+    bench = bench_with("a", "shut", "gone")
+    first = bench.push("a")
+    gone, shut = (bench.push(key, is_refused=True) for key in ("gone", "shut"))
+    second = bench.push("a", slot="other")
+    assert [bench.next() for _ in range(3)] == [second, gone, first]
+    assert bench.state("shut") is State.REFUSED
+    bench.push("a", slot="third")
+    shut.is_refused = False
+    assert bench.next() is shut
+    assert bench.gate.asked[-1] == (shut, False)
+    assert bench.state("shut") is State.GONE
 
 
 def test_busy_slots_take_turns() -> None:
@@ -215,7 +258,7 @@ def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None
     bench.gate.known.add("u")
     bench.push("y")
     assert [page.key for page in bench.all()] == ["a", "b"]
-    assert {bench.state(key) for key in [*"abxy", "old"]} == PARKED
+    assert {bench.state(key) for key in [*"abxy", "old"]} == PARKED - {State.REFUSED}
     bench.will_ask = False
     if event == "pushed":
         bench.push("-c")
