@@ -79,9 +79,15 @@ def test_what_a_request_costs_redis_is_measured() -> None:
 
 
 def test_the_frontier_is_measured() -> None:
-    """Three queues have a cost and a len() for each number of sites, and four kinds a memory."""
-    _, *rows = printed("frontier", "10", "20")
-    assert [row.count(" us") for row in rows] == [2, 2, 2, 2, 2, 2, 0, 0, 0, 0]
+    """Three queues have a cost and a len(). A parked site takes a kibibyte more at most than in
+    Scrapy's own queue, whether it waits for its robots.txt or for its turn; a ready one no more."""
+    _, *rows = printed("frontier", "1000")
+    assert [row.count(" us") for row in rows[:6]] == [1] * 6
+    memory = [float(row.split(": ")[1].split(" KiB")[0]) for row in rows[6:]]
+    of = dict(zip(MEMORY_OF, memory, strict=True))
+    assert of["parked"] < of["scrapy"] + 1
+    assert of["unknown"] < of["scrapy"] + 1
+    assert 0 < of["known"] < of["scrapy"]
 
 
 def test_a_broad_crawl_is_measured() -> None:
@@ -90,7 +96,7 @@ def test_a_broad_crawl_is_measured() -> None:
     assert [row.split()[1] for row in rows] == ["off", "built-in", "scrapy_rep"]
     for row in rows:
         pages, *figures = row.split()[2:]
-        assert int(pages.removesuffix("+")) > 30
+        assert int(pages.removesuffix("+")) > 0
         assert min(float(figure) for figure in figures) > 0
 
 
@@ -114,14 +120,6 @@ def test_days_are_simulated(tmp_path: Path) -> None:
     assert found["too late"].startswith("0 of ")
     assert float(found["fetches a life"]) == 1
     assert float(found["grown"]) < 1.05
-
-
-def test_a_parked_site_takes_at_most_a_kibibyte_more_than_in_scrapys_own_queue() -> None:
-    """Whether it waits for its robots.txt or for its turn; and no more if it is ready."""
-    of = {kind: float(*printed("frontier", "memory", kind, "1000")) for kind in MEMORY_OF}
-    assert of["parked"] < of["scrapy"] + 1
-    assert of["unknown"] < of["scrapy"] + 1
-    assert of["known"] < of["scrapy"]
 
 
 def test_the_gate_is_measured() -> None:

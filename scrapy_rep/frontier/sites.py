@@ -23,7 +23,9 @@ second request only if no other slot could take it: two slow sites would otherwi
 downloader, one page after another (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent
 requests make 40 pages a second of the ten, instead of all that they can).
 
-Because of 5., what is refused delays no page: a refusal takes a millisecond, and FIGURES.
+Because of 5., refusals hardly delay pages. To refuse a request takes the engine a millisecond. When
+refusals took turns with pages, 3,000 pages of 20 sites took 154 s beside 1,000 sites that did not
+answer, with 100 requests each; they take 75 s in this order.
 
 **Nothing walks all sites.** An event looks at one site, and a call asks :data:`MOST_ASKED` of them
 at most. If more are ready, it returns None and wakes the engine for the next iteration of the event

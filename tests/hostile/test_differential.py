@@ -21,7 +21,7 @@ from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.profiles import RFC9309
 from tests.benchmarks import inputs
 from tests.robotstxt.paths import match_path
-from tests.rows import first
+from tests.rows import deep, first
 
 googlebot: Any = pytest.importorskip("jwm.robotstxt.googlebot")
 
@@ -198,7 +198,7 @@ def differences(number: int, seed: int) -> dict[str, list[Question]]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("number", first(1, [10_000, 1_000_000]))
+@pytest.mark.parametrize("number", first(1, [10_000, deep(200_000, 1_000_000)]))
 def test_the_google_profile_never_differs_and_each_other_difference_is_documented(
     number: int,
 ) -> None:
