@@ -80,7 +80,8 @@ def test_what_a_request_costs_redis_is_measured() -> None:
 
 def test_the_frontier_is_measured() -> None:
     """Three queues have a cost and a len(). A parked site takes a kibibyte more at most than in
-    Scrapy's own queue, whether it waits for its robots.txt or for its turn; a ready one no more."""
+    Scrapy's own queue, whether it waits for its robots.txt or for its turn; a ready one no more.
+    """
     _, *rows = printed("frontier", "1000")
     assert [row.count(" us") for row in rows[:6]] == [1] * 6
     memory = [float(row.split(": ")[1].split(" KiB")[0]) for row in rows[6:]]
