@@ -235,13 +235,13 @@ def run(world: type[World], examples: int, steps: int, *, derandomize: bool = Tr
 def test_everything_holds_after_each_event() -> None:
     """And every state that may follow an event follows it in some world."""
     SEEN.clear()
-    run(World, 100, 40)
+    run(World, 50, 40)
     assert SEEN == ALL_MOVES
 
 
 def test_everything_holds_where_the_queues_have_one_order() -> None:
     """That of a front."""
-    run(WorldByPriority, 20, 40)
+    run(WorldByPriority, 10, 40)
 
 
 @pytest.mark.slow

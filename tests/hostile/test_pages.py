@@ -157,7 +157,7 @@ def octets_of(parts: list[str]) -> bytes:
     return "".join(parts).encode("utf-8", "surrogatepass")
 
 
-@settings(max_examples=deep(60, 2_000))
+@settings(max_examples=deep(25, 2_000))
 @given(
     st.lists(st.sampled_from(MARKUP) | st.text(max_size=5), max_size=60).map(octets_of)
     | st.binary(max_size=200).map(b"<meta name=robots content=noindex>".__add__),

@@ -261,7 +261,7 @@ HOSTILE = [
     "one head and many stars", "20,000 wildcard rules",
     "1,000 agents over 1,000 rules", "one escape in all", "literals that begin each other",
 ]  # fmt: skip
-SIZED = {f"file {number}": body for number, body in enumerate(inputs.corpus(5, seed=7))}
+SIZED = {f"file {number}": body for number, body in enumerate(inputs.corpus(3, seed=7))}
 SIZED |= {"big": inputs.big(), "prefixes": inputs.prefixes(2_000), "floats": inputs.floating(2_000)}
 
 
