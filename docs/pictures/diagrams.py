@@ -57,14 +57,13 @@ class Box(NamedTuple):
 
 
 STATES: Final[dict[State, Box]] = {
-    State.GONE: Box(34, 145, 56, 226),
-    State.READY: Box(430, 60, 620, 56),
-    State.FETCH: Box(160, 230, 80, 56),
-    State.RULES: Box(268, 230, 80, 56),
-    State.TURN: Box(376, 230, 80, 56),
-    State.ROOM: Box(484, 230, 80, 56),
-    State.REFUSED: Box(592, 230, 80, 56),
-    State.UNTIL: Box(700, 230, 80, 56),
+    State.GONE: Box(50, 145, 80, 226),
+    State.READY: Box(452, 60, 600, 56),
+    State.FETCH: Box(212, 230, 90, 56),
+    State.RULES: Box(332, 230, 90, 56),
+    State.TURN: Box(452, 230, 90, 56),
+    State.ROOM: Box(572, 230, 90, 56),
+    State.UNTIL: Box(692, 230, 90, 56),
 }
 
 
@@ -94,7 +93,7 @@ def _way(d: Drawing, start: Box, end: Box, words: str) -> None:
         way = 1 if end.y > start.y else -1  # down or up, each on its own side
         x = sum(shared) / 2 - 8 * way
         d.arrow((x, start.y + way * start.height / 2), (x, end.y - way * end.height / 2))
-        y = (start.y + end.y) / 2 - 14 * way  # words side by side would not fit
+        y = (start.y + end.y) / 2
         d.text(x - 6 * way, y, words, anchor="end" if way > 0 else "start", colour=FAINT)
     else:
         way = 1 if end.x > start.x else -1

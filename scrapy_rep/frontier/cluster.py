@@ -98,9 +98,8 @@ class ClusterFront(Front):
         self._start_list_at = 0.0
         self._has_failed = False
 
-    @property
     def is_full(self) -> bool:
-        """Whether no more may be read ahead: never, as what there is no room for goes back."""
+        """Return False: what there is no room for goes back."""
         return False
 
     @property

@@ -76,9 +76,8 @@ class Front:
         items = self._of_site.get(key)
         return -items[0][0] if items else None
 
-    @property
     def is_full(self) -> bool:
-        """Whether no more may be read ahead. It is asked if no site is ready, and says so once."""
+        """Return whether no more may be read ahead while no site is ready; log it once."""
         if len(self.requests) < self._most:
             return False
         if not self._has_stalled:

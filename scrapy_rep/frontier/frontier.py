@@ -257,7 +257,7 @@ class Frontier:
                 if request is None:
                     return None if (found := pop()) is None else restored(found)
             elif not self._choose_if_open():
-                if self.sites.is_ready or front.is_full:
+                if self.sites.is_ready or front.is_full():
                     return None
                 popped = pop()
                 if popped is None:
@@ -289,30 +289,29 @@ class Frontier:
 
     # --- what the sites ask
 
-    def blocked_by(self, request: Request, others_first: bool) -> Block | None:
+    def blocked_by(self, request: Request, may_share: bool) -> Block | None:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
-        ``others_first`` says that other sites are ready. Nothing blocks a request that went back to
-        the queue that workers share. Nor does a fault in a check: the gate refuses the request.
+        Nothing blocks a request that went back to the queue that workers share. Nor does a fault in
+        a check: the gate refuses the request.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
             state = self.states.begin(request, Stage.HEAD)
         slot = state.slot = slot_of(request)
-        has_room = self._slots.is_idle(slot) if others_first else not self._slots.is_full(slot)
+        has_room = not self._slots.is_full(slot) if may_share else self._slots.is_idle(slot)
         room = None if has_room else Block(State.ROOM, slot)
         try:
             block = self._gate.blocked_by(request, state, room)
         except Exception as error:  # noqa: BLE001
             self._stats.own_fault("The look at a request", error)
             block = None
-        if block is REFUSED and not others_first:
-            block = None
         cluster = self._cluster
-        if block is None:
+        if block is None or block is REFUSED:
             if cluster is not None:
                 cluster.handed_out(request, state)
-            self._slots.handed_out(request, slot)
+            if block is None:
+                self._slots.handed_out(request, slot)
             state.move(Stage.HANDED_OUT)
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
@@ -343,7 +342,7 @@ class Frontier:
         if block.state is State.TURN:
             goes_back = self._cluster is not None and self._cluster.returns(what)
             return goes_back or self._turns.is_due(what)
-        # ROOM. No other state is asked about: each of them is ended by a method of its own.
+        # ROOM. No other state is asked about: RULES and UNTIL end by ``arrived`` and ``time_is``.
         if self._front is not None:
             return not self._slots.is_full(what)
         return self._slots.is_idle(what)
@@ -353,14 +352,10 @@ class Frontier:
         what: Any = block.what
         return self._slots.is_full(what)
 
-    def seconds_for(self, site: Site) -> float:
-        """Return how long the requests of a site take that waits for its turn; 0 for any other."""
-        return site.size * self.interval_of(site)
-
     def interval_of(self, site: Site) -> float:
-        """Return the interval between two requests of a site that waits for its turn, or 0."""
+        """Return the interval between two requests of a site that waits for its turn."""
         block: Any = site.block
-        return self._turns.interval_of(block.what) if site.state is State.TURN else 0.0
+        return self._turns.interval_of(block.what)
 
     # --- events
 
@@ -368,7 +363,7 @@ class Frontier:
         """Note that the rules of an authority have come, or that their fetch has failed."""
         self._guarded(self._demand.ended, authority)
         if self._cluster is not None:
-            self._cluster.queue.fetch_ended(str(authority))
+            self._guarded(self._cluster.queue.fetch_ended, str(authority))
         self._guarded(self.sites.arrived, Block(State.RULES, authority))
 
     def due(self, host: str) -> None:

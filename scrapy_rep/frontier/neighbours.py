@@ -29,9 +29,9 @@ class Readiness(Protocol):
         """Return whether the rules of an authority are in memory, and hold."""
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
-        """Return what blocks a request; None if nothing does.
+        """Return what blocks a request: ``room``, for example, if its slot has none.
 
-        That is ``REFUSED`` if the gate will refuse it, and ``room`` if its slot has none.
+        If nothing does, return None, or ``REFUSED`` if the gate will refuse it.
         """
 
     def begin(self, request: Request, state: RequestState) -> None:

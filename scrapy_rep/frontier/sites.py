@@ -15,26 +15,25 @@ nothing, in this order:
    pages, and 0.3 million times in this order (simulated);
 3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
 4. if nothing else is ready, sites whose slot is busy, but not full;
-5. then sites whose request will be refused. After each request that can be downloaded, one of these
-   goes first.
+5. then sites whose last request was one that is refused. After each page, one of them goes first.
 
 A site goes to the end of the ring when it has handed a request out. Because of 4., a slot gets a
 second request only if no other slot could take it: two slow sites would otherwise take the whole
 downloader, one page after another (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent
 requests make 40 pages a second of the ten, instead of all that they can).
 
-Because of 5., refusals hardly delay pages. To refuse a request takes the engine a millisecond. When
-refusals took turns with pages, 3,000 pages of 20 sites took 154 s beside 1,000 sites that did not
-answer, with 100 requests each; they take 75 s in this order.
+Because of 5., refusals hardly delay pages. To refuse a request takes the engine a millisecond. With
+these sites in the ring, 3,000 pages of 20 sites took 154 s beside 1,000 sites that did not answer,
+with 100 requests each; in a line of their own, SECONDS.
 
-**Nothing walks all sites.** An event looks at one site, and a call asks :data:`MOST_ASKED` of them
-at most. If more are ready, it returns None and wakes the engine for the next iteration of the event
-loop, so that responses are not kept waiting.
+**No event walks all sites.** Each looks at one, and a call asks :data:`MOST_ASKED` at most. If more
+are ready, it returns None and wakes the engine for the next iteration of the event loop, so that
+responses are not kept waiting.
 
-**An event wakes the site that has waited longest**, one for each :class:`Block`. When that site is
-asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites as
-it can serve. There is one exception: if the site is blocked by the same again, another event is
-still to come. (Passed on without this exception, two sites of one host whose store refuses the turn
+**What is freed wakes the site that has waited longest**, one for each :class:`Block`. When that one
+is asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites
+as it can serve. There is one exception: if the site is blocked by the same again, another event is
+still to come. (Passed on without this exception, two sites of one host whose store grants no turn
 ask each other for ever.) Without passing on, a wake-up is lost whenever a woken site turns out to
 wait for something else. The invariant: if something is free and a site is parked for it, one site
 that was woken for it has not been asked yet.
@@ -53,14 +52,10 @@ from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from scrapy_rep.frontier.ready_sites import ByPriority
-from scrapy_rep.frontier.slowest import Slowest
 from scrapy_rep.frontier.states import FETCH, READY, REFUSED, SHOWN, SITE, Block, Event, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from scrapy_rep.frontier.ready_sites import ReadySites
 
 MOST_ASKED: Final = 50
 """How many sites one call asks before it lets the event loop go on: about half a millisecond."""
@@ -69,7 +64,7 @@ MOST_HEADS: Final = 3
 """How many requests of a site may ask for its rules. Each may go by a proxy of its own."""
 
 
-_CROWDED: Final = (State.FETCH, State.ROOM, State.REFUSED)
+_CROWDED: Final = (State.FETCH, State.ROOM)
 """The states in which a hundred thousand sites may wait for one thing. To take the first entry out
 of a dict takes as long as it has had entries before that one; an OrderedDict is five times as large
 as the dict of a site or two."""
@@ -91,11 +86,11 @@ class SiteQueues(Protocol):
 class Admission(Protocol):
     """What the sites ask."""
 
-    def blocked_by(self, request: Any, others_first: bool) -> Block | None:
+    def blocked_by(self, request: Any, may_share: bool) -> Block | None:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
-        ``others_first`` says that other sites are ready, which go before a request that will be
-        refused, and before one whose slot is not idle.
+        Nothing is None, or ``REFUSED`` if the request will be refused. ``may_share`` says that no
+        other site is ready, so the slot need not be idle.
         """
 
     def rules_of(self, key: str) -> Block | None:
@@ -113,9 +108,6 @@ class Admission(Protocol):
     def is_full(self, block: Block) -> bool:
         """Return whether a slot has as many requests as it may send."""
 
-    def seconds_for(self, site: Site) -> float:
-        """Return how long the requests of a site take that waits for its turn; 0 for any other."""
-
 
 class Head(NamedTuple):
     """A request that was taken out of its queue. Heads compare by priority, then by age."""
@@ -123,7 +115,6 @@ class Head(NamedTuple):
     order: int
     number: int
     request: Any
-    queues: SiteQueues
 
 
 class Site:
@@ -134,8 +125,7 @@ class Site:
         "counted",
         "heads",
         "key",
-        "let_others_go",
-        "listed",
+        "may_share",
         "size",
         "state",
         "woken_by",
@@ -148,15 +138,13 @@ class Site:
         """What it is parked for."""
         self.woken_by: Block | None = None
         """What it was woken for, until it is asked."""
-        self.let_others_go: Block | None = None
-        """Because of what it has let other sites go first, until it is asked."""
+        self.may_share = False
+        """It was woken because nothing else is ready."""
         self.heads: list[Head] | tuple[()] = ()
         self.size = 0
         """Its requests, heads included."""
         self.counted = 0
         """Those of them that have waited, and are counted."""
-        self.listed = 0.0
-        """The seconds with which it is listed among the slowest."""
 
 
 class Waiting:
@@ -167,6 +155,38 @@ class Waiting:
     def __init__(self) -> None:
         self.sites = 0
         self.requests = 0
+
+
+class ReadySites(Protocol):
+    """Ready sites, in the order in which they are asked."""
+
+    def append(self, site: Site) -> None:
+        """Add a site."""
+
+    def popleft(self) -> Site:
+        """Remove and return the site that is next."""
+
+    def __len__(self) -> int: ...
+
+
+class ByPriority:
+    """Ready sites by the priority of their next requests, then by arrival."""
+
+    def __init__(self, order_of: Callable[[Site], int]):
+        self._order_of = order_of
+        self._numbers = count()
+        self._heap: list[tuple[int, int, Site]] = []
+
+    def append(self, site: Site) -> None:
+        """Add a site."""
+        heappush(self._heap, (self._order_of(site), next(self._numbers), site))
+
+    def popleft(self) -> Site:
+        """Remove and return the site that is next."""
+        return heappop(self._heap)[2]
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
 
 class Sites:
@@ -196,14 +216,14 @@ class Sites:
         self._until: list[tuple[float, int, Site]] = []
         """The sites that are parked until a time."""
         self._for_fetch: deque[Site] = deque()
-        self._ring: ReadySites[Site] = ByPriority(self._order_of) if by_priority else deque()
-        self._with_rules: ReadySites[Site] = self._ring if by_priority else deque()
-        self._woken: ReadySites[Site] = self._ring if by_priority else deque()
+        self._ring: ReadySites = ByPriority(self._order_of) if by_priority else deque()
+        self._with_rules: ReadySites = self._ring if by_priority else deque()
+        self._woken: ReadySites = self._ring if by_priority else deque()
+        self._refused: deque[Site] = deque()
+        """The sites whose last request was one that is refused. By priority, the ring has them."""
         self._is_ring_next = False
-        self._is_refusal_next = False
+        self._is_refused_next = False
         self._is_asking = False
-        self.slowest: Slowest[Site] = Slowest(admission.seconds_for)
-        """The sites that were parked for their turn."""
         self.waiting = {state: Waiting() for state in SHOWN}
         self.requests_waiting = 0
         """How many requests wait, heads and queued ones: those of the sites that wait."""
@@ -251,8 +271,6 @@ class Sites:
             site.size += more
             if site.state in SHOWN:
                 self._count(site, 0, more)
-                if site.state is State.TURN:
-                    self.slowest.add(site)
             return
         site = self.by_key[key] = Site(key)
         site.size = more
@@ -321,7 +339,7 @@ class Sites:
         self.waited += site.size - site.counted
         site.counted = site.size
 
-    def _make_ready(self, site: Site, event: Event, line: ReadySites[Site]) -> None:
+    def _make_ready(self, site: Site, event: Event, line: ReadySites | deque[Site]) -> None:
         self._move(site, event, READY)
         line.append(site)
         if not self._is_asking:
@@ -338,8 +356,6 @@ class Sites:
                 self._busy_slots.pop(block, None)
             else:
                 self._busy_slots[block] = None
-        elif block.state is State.TURN:
-            self.slowest.add(site)
         elif block.state is State.UNTIL:
             when: Any = block.what
             heappush(self._until, (when, next(self._numbers), site))
@@ -369,7 +385,7 @@ class Sites:
                     return head
         finally:
             self._is_asking = False
-        if self.is_ready or self._busy_slots or REFUSED in self._parked:
+        if self.is_ready or self._busy_slots or self._refused:
             self._wake()
         return None
 
@@ -377,13 +393,13 @@ class Sites:
         """Return the site that is asked next."""
         if self._for_fetch:
             return self._for_fetch.popleft()
+        if self._is_refused_next and self._refused:
+            self._is_refused_next = False
+            return self._refused.popleft()
         if self._with_rules:
             site = self._with_rules.popleft()
             self.freed(FETCH)  # as it no longer counts as unasked
             return site
-        if self._is_refusal_next and REFUSED in self._parked:
-            self._is_refusal_next = False
-            return self._last(REFUSED)
         self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
         line = self._ring if self._is_ring_next else self._woken
         if line:
@@ -391,34 +407,28 @@ class Sites:
         if self._busy_slots:
             block = next(iter(self._busy_slots))
             del self._busy_slots[block]  # it goes to the end if sites of it are still parked
-            site = self._last(block)
+            site = next(iter(self._parked[block]))
+            self._unpark(site)
             if block in self._parked:
                 self._busy_slots[block] = None
+            self._move(site, Event.FREED, READY)
+            site.may_share = True
             return site
-        return self._last(REFUSED) if REFUSED in self._parked else None
-
-    def _last(self, block: Block) -> Site:
-        """Return the site that has let others go for the longest time, because of this block."""
-        site = next(iter(self._parked[block]))
-        self._unpark(site)
-        self._move(site, Event.FREED, READY)
-        site.let_others_go = block
-        return site
+        return self._refused.popleft() if self._refused else None
 
     def _ask(self, site: Site) -> Head | None:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""
         head = self._head(site)
-        woken_by, let_others_go, block = site.woken_by, site.let_others_go, None
+        woken_by, block = site.woken_by, None
         if head is not None:
-            goes_now = let_others_go is not None or self._by_priority
-            others_first = not goes_now and bool(self.is_ready or self._busy_slots)
-            block = self._admission.blocked_by(head.request, others_first)
-        site.woken_by = site.let_others_go = None
+            may_share = site.may_share or self._by_priority
+            may_share = may_share or not (self.is_ready or self._busy_slots)
+            block = self._admission.blocked_by(head.request, may_share)
+        site.woken_by, site.may_share = None, False
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
-        if head is None or block is None:
-            self._is_refusal_next = let_others_go is not REFUSED
-            self._note_out(site, head)
+        if head is None or block is None or block is REFUSED:
+            self._note_out(site, head, is_refused=block is REFUSED)
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
         elif block not in self._parked and not self._admission.is_free(FETCH):
@@ -428,16 +438,18 @@ class Sites:
             self._admission.begin(head.request, block)
         if woken_by is not None and woken_by != block:
             self.freed(woken_by)
-        return head if block is None else None
+        return head if block is None or block is REFUSED else None
 
-    def _note_out(self, site: Site, head: Head | None) -> None:
+    def _note_out(self, site: Site, head: Head | None, *, is_refused: bool) -> None:
         """Note that the head of a site is handed out, or that the site has no request after all."""
         if head is not None:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1
             site.counted = max(site.counted - 1, 0)
+            self._is_refused_next = not is_refused
         if head is not None and site.size > 0:
-            self._make_ready(site, Event.ASKED, self._ring)
+            has_own_line = is_refused and not self._by_priority
+            self._make_ready(site, Event.ASKED, self._refused if has_own_line else self._ring)
         else:
             self._move(site, Event.ASKED, State.GONE)
             del self.by_key[site.key]
@@ -465,7 +477,7 @@ class Sites:
             request = queues.take(site.key)
             if request is not None:
                 site.heads = site.heads or []
-                insort(site.heads, Head(-request.priority, next(self._numbers), request, queues))
+                insort(site.heads, Head(-request.priority, next(self._numbers), request))
                 return
 
     def _order_of(self, site: Site) -> int:

@@ -5,8 +5,8 @@ It is *ready* if its next request may be asked for, *parked* until something hap
 it has no requests. :data:`SITE` is the whole table; :mod:`scrapy_rep.frontier.sites` follows it.
 
 A site is parked because of its *head*, the request that would go next. What the head is blocked by
-is asked in one order: rules, whether they refuse it, room in its downloader slot, the turn of its
-host. The turn comes last because it would be wasted on a request that waits for something else.
+is asked in one order: rules, room in its downloader slot, the turn of its host. The turn comes last
+because it would be wasted on a request that waits for something else.
 
 | parked for | because                                             | until                       |
 |------------|-----------------------------------------------------|-----------------------------|
@@ -16,8 +16,6 @@ host. The turn comes last because it would be wasted on a request that waits for
 | TURN       | its host asks for a pace                            | the host is due             |
 | ROOM       | its slot is full, or it is busy and other sites are | one of its requests has     |
 |            | ready                                               | ended, or no other is ready |
-| REFUSED    | its request will be refused, and other sites are    | another site has handed one |
-|            | ready                                               | out, or no other is ready   |
 | UNTIL      | its robots.txt is unreachable, and is tried again   | that time has come, or its  |
 |            | later                                               | rules have                  |
 
@@ -33,14 +31,13 @@ host. The turn comes last because it would be wasted on a request that waits for
 
 What frees a site, by the state that it is in:
 
-- *FETCH*: a fetch has ended, has taken a second, or pauses; a site that has its rules was asked.
+- *FETCH*: a fetch has ended, has taken a second, or pauses; a site that has its rules was asked;
+  another site that needs a fetch got its first request.
 - *TURN*: the interval is over (a timer), or has become shorter; a request that had the turn did not
   come; a store has answered, or a fault keeps any pace from being kept. In a cluster also: the host
   is not due for long, so that its request should go back.
 - *ROOM*: a download of the slot has ended, or a middleware holds up a request of it; or the engine
   asks, nothing else is ready, and the slot is not full.
-- *REFUSED*: the engine asks, and the last request that it got was not of this kind, or nothing else
-  is ready.
 
 **A request** is in one :class:`Stage`, from the time when it is taken out of its queue.
 """
@@ -63,7 +60,6 @@ class State(Enum):
     RULES = auto()
     TURN = auto()
     ROOM = auto()
-    REFUSED = auto()
     UNTIL = auto()
 
     __hash__ = object.__hash__  # that of Enum hashes the name, in Python
@@ -110,7 +106,6 @@ SITE: Final[dict[tuple[State, Event], frozenset[State]]] = {
     (State.RULES, Event.ARRIVED): frozenset({READY}),
     (State.TURN, Event.FREED): frozenset({READY}),
     (State.ROOM, Event.FREED): frozenset({READY}),
-    (State.REFUSED, Event.FREED): frozenset({READY}),
     (State.UNTIL, Event.TIME): frozenset({READY}),
     (State.UNTIL, Event.ARRIVED): frozenset({READY}),
 }
@@ -137,7 +132,7 @@ one that waits there until the crawl closes. Both are forgotten with their objec
 
 SHOWN: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
 """The states in which the requests of a site count as waiting, in the stats and in the log. ROOM is
-not one of them: it is a limit of the operator. Nor is REFUSED: it waits for nothing."""
+not one of them: it is a limit of the operator."""
 
 
 class Block(NamedTuple):
@@ -150,5 +145,5 @@ class Block(NamedTuple):
 FETCH: Final = Block(State.FETCH)
 """What blocks a site that needs a fetch: too many are under way, whatever they are for."""
 
-REFUSED: Final = Block(State.REFUSED)
-"""What blocks a request that the gate will refuse, while others can be downloaded."""
+REFUSED: Final = Block(State.READY)
+"""What is said of a request that nothing blocks, and that the gate will refuse."""

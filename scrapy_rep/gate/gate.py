@@ -121,11 +121,11 @@ class Gate:
         return self._cache.resident(authority, self._clock()) is not None
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
-        """Return what blocks a request, if anything does.
+        """Return what blocks a request: its rules, ``room``, or the turn of its host, in order.
 
-        That is its rules, that they refuse it, ``room``, or the turn of its host, in this order.
-        Nothing blocks a request whose rules were fetched on its behalf and are missing again: it
-        waits for them in place, as rules that expire at once would be fetched for ever.
+        Nothing blocks a request that is refused. Nothing but ``room`` blocks one whose rules were
+        fetched on its behalf and are missing again: it waits for them in place, as rules that
+        expire at once would be fetched for ever.
         """
         try:
             self._find_page(request, state)

@@ -10,8 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_rep.frontier.ready_sites import ReadySites
-from scrapy_rep.frontier.sites import MOST_ASKED, Site, Sites
+from scrapy_rep.frontier.sites import MOST_ASKED, ReadySites, Site, Sites
 from scrapy_rep.frontier.states import FETCH, REFUSED, SHOWN, SITE, Block, Event, State
 
 PARKED = frozenset(State) - {State.GONE, State.READY}
@@ -101,11 +100,13 @@ class ScriptedGate:
         """The interval of each paced host."""
         self.due_at: dict[str, float] = {}
         self.turns: dict[str, Page] = {}
-        self.refusing: set[str] = set()
+        self.withheld: set[str] = set()
         """Hosts that are due, and whose turn the store does not grant."""
         self.promised: set[str] = set()
         """Those that were refused: the store says when to ask again."""
         self.loads: Counter[str] = Counter()
+        self.refused: set[Page] = set()
+        """The requests that need no room, as they are refused."""
         self.most = 2
         self.asked: list[tuple[Page, bool]] = []
         self.begun: list[tuple[Page, str]] = []
@@ -116,11 +117,13 @@ class ScriptedGate:
             return None
         return Block(State.RULES, key)
 
-    def blocked_by(self, page: Page, others_first: bool) -> Block | None:
+    def blocked_by(self, page: Page, may_share: bool) -> Block | None:
         """Return what blocks a request; if nothing does, it is handed out."""
         self._bench.check_asked(page)
-        self.asked.append((page, others_first))
-        block = self._block(page, others_first)
+        self.asked.append((page, may_share))
+        block = self._block(page, may_share)
+        if block is REFUSED:
+            self.refused.add(page)
         if block is None:
             self.loads[page.slot] += 1
             if page.host in self.paced and not page.is_refused and page.authority in self.known:
@@ -128,9 +131,9 @@ class ScriptedGate:
                 self.turns[page.host] = page
         return block
 
-    def _block(self, page: Page, others_first: bool) -> Block | None:
+    def _block(self, page: Page, may_share: bool) -> Block | None:
         room = Block(State.ROOM, page.slot)
-        has_room = not self.loads[page.slot] if others_first else not self.is_full(room)
+        has_room = not self.is_full(room) if may_share else not self.loads[page.slot]
         if page.authority:
             until = self.until.get(page.authority)
             if until is not None and self.now < until:
@@ -140,14 +143,14 @@ class ScriptedGate:
                     return None if has_room else room
                 return Block(State.RULES, page.authority)
             if page.is_refused:
-                return REFUSED if others_first else None
+                return REFUSED
         if not has_room:
             return room
         if page.authority and page.host in self.paced:
             turn = Block(State.TURN, page.host)
             if not self.is_free(turn):
                 return turn
-            if page.host in self.refusing:
+            if page.host in self.withheld:
                 self.promised.add(page.host)
                 return turn
         return None
@@ -176,10 +179,6 @@ class ScriptedGate:
         """Return whether a slot has as many requests as it may send."""
         what: Any = block.what
         return self.loads[what] >= self.most
-
-    def seconds_for(self, site: Any) -> float:
-        """Return how long the requests of a paced site take."""
-        return float(site.size)
 
 
 class WatchedSites(Sites):
@@ -291,7 +290,8 @@ class Bench:
             del self.gate.turns[host]
             self.gate.due_at[host] = self.gate.now + self.gate.paced[host]
             self.advance(0.0)
-        self.leave(page.slot)
+        if page not in self.gate.refused:
+            self.leave(page.slot)
 
     def leave(self, slot: str) -> None:
         """A slot has one request less."""
@@ -310,7 +310,7 @@ class Bench:
 
     def answer(self, host: str) -> None:
         """The store says that a turn may be had."""
-        self.gate.refusing.discard(host)
+        self.gate.withheld.discard(host)
         self.gate.promised.discard(host)
         self.sites.freed(Block(State.TURN, host))
 
@@ -363,8 +363,7 @@ class Bench:
         self._check_counts()
         for block, parked in self.sites._parked.items():
             self._check_block(block, len(parked))
-        is_ready = self.sites.is_ready or bool(self.sites._busy_slots)
-        is_ready = is_ready or REFUSED in self.sites._parked
+        is_ready = self.sites.is_ready or bool(self.sites._busy_slots or self.sites._refused)
         assert self.will_ask or not is_ready, "the engine is not woken"
 
     def _check_requests(self) -> None:
@@ -381,8 +380,8 @@ class Bench:
     def _check_places(self) -> None:
         """Each site is in one place, that of its state."""
         sites = self.sites
-        lines: list[ReadySites[Site]] = [sites._for_fetch, sites._ring]
-        lines += [] if self.by_priority else [sites._with_rules, sites._woken]
+        lines: list[ReadySites] = [sites._for_fetch, sites._ring]
+        lines += [] if self.by_priority else [sites._with_rules, sites._woken, sites._refused]
         in_line = Counter(site for line in lines for site in _sites_in(line))
         parked = Counter(site for each in sites._parked.values() for site in each)
         assert max([*in_line.values(), *parked.values()], default=1) == 1
@@ -395,7 +394,7 @@ class Bench:
             assert woken.woken_by == block
             assert woken.state is State.READY
         assert len(sites._woken_for) == sum(1 for site in in_line if site.woken_by is not None)
-        assert not any(site.let_others_go for site in sites.by_key.values())
+        assert not any(site.may_share for site in sites.by_key.values())
 
     def _check_counts(self) -> None:
         """The counters are what a recount comes to."""
@@ -436,8 +435,6 @@ class Bench:
             elif not gate.is_full(block):
                 assert is_in_line
             assert is_woken or is_in_line or gate.loads[str(what)]
-        elif block == REFUSED:
-            pass  # the engine is woken as long as there is one
         else:
             assert block.state is State.UNTIL
             assert sum(1 for when, _, site in sites._until if site.block == (*block,)) >= parked

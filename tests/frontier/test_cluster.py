@@ -105,7 +105,7 @@ def test_a_crowded_worker_asks_for_no_more_rules() -> None:
     worker = Worker()
     worker.fill(MOST - 1)
     assert worker.front.admit(worker.read(), KEY, None, True)
-    assert not worker.front.is_full
+    assert not worker.front.is_full()
     request = worker.read()
     assert worker.front.admit(request, KEY, None, False)
     assert not worker.front.admit(request, KEY, None, True)

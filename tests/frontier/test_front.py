@@ -57,10 +57,10 @@ def test_a_front_that_is_full_names_what_to_set(caplog: pytest.LogCaptureFixture
         }
     )
     front = Front(settings)
-    assert not front.is_full
+    assert not front.is_full()
     pushed(front, "a", 0, 0, 0, 0)
-    assert front.is_full
-    assert front.is_full
+    assert front.is_full()
+    assert front.is_full()
     [line] = [record.getMessage() for record in caplog.records]
     assert 'SCHEDULER_QUEUE_CLASS = "scrapy_redis.queue.FifoQueue" has one queue for all' in line
     assert line.endswith('"scrapy_rep.redis_queue.HostQueue" has one for each')

@@ -34,7 +34,7 @@ class Requests:
         """All have one priority."""
         return 0 if self.left[key] else None
 
-    def blocked_by(self, request: Any, others_first: bool) -> Block | None:
+    def blocked_by(self, request: Any, may_share: bool) -> Block | None:
         """What its site is blocked by."""
         return self.blocks[request.key]
 
@@ -53,13 +53,10 @@ class Requests:
         """No slot is."""
         return False
 
-    def seconds_for(self, site: Site) -> float:
-        """What a paced site takes."""
-        return site.size * self.pace_of(site)
-
-    def pace_of(self, site: Site) -> float:
-        """The interval of a site; 0 if it does not wait for its turn."""
-        return self.paces.get(site.key, 0.0) if site.state is State.TURN else 0.0
+    def interval_of(self, site: Site) -> float:
+        """The interval of a site that waits for its turn."""
+        assert site.state is State.TURN
+        return self.paces[site.key]
 
 
 class Request:
@@ -74,7 +71,7 @@ class Request:
 def line(waiting: dict[str, tuple[int, Block]], **paces: float) -> str:
     """What is said of so many requests of sites that wait for something."""
     requests = Requests(waiting, paces)
-    return Progress(RepStats(), 60.0, lambda: requests.sites, requests.pace_of).line()
+    return Progress(RepStats(), 60.0, lambda: requests.sites, requests.interval_of).line()
 
 
 def turn(key: str) -> Block:
@@ -143,7 +140,7 @@ def test_a_site_that_grows_while_it_waits_may_become_the_slowest() -> None:
     requests = Requests(waiting, {"a": 3_600.0, "b": 3_600.0})
     requests.left["a"] += 9
     requests.sites.pushed("a", 9)
-    progress = Progress(RepStats(), 60.0, lambda: requests.sites, requests.pace_of)
+    progress = Progress(RepStats(), 60.0, lambda: requests.sites, requests.interval_of)
     assert "3 requests" not in progress.line()
     assert "2 sites, 12 requests; the slowest is a: 10 requests" in progress.line()
 

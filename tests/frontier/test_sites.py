@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
-
 import pytest
 
 from scrapy_rep.frontier import states
-from scrapy_rep.frontier.ready_sites import ByPriority
-from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, Sites
+from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, ByPriority, Sites
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
 from tests.rows import rows
@@ -103,7 +99,7 @@ def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> N
 
 
 def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_ready() -> None:
-    """It is told then that no other goes first."""
+    """It is told then that it may share."""
     bench = bench_with("a", "b", most=9)
     bench.push("a")
     bench.next()
@@ -113,7 +109,7 @@ def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_r
     assert [page.key for page in (bench.next(), bench.next())] == ["b", "b"]  # type: ignore[union-attr]
     assert bench.state("a") is State.ROOM
     assert bench.next() is second
-    assert bench.gate.asked[-1] == (second, False)
+    assert bench.gate.asked[-1] == (second, True)
 
 
 def test_the_last_site_that_is_ready_may_share_its_slot_at_once() -> None:
@@ -121,46 +117,60 @@ def test_the_last_site_that_is_ready_may_share_its_slot_at_once() -> None:
     bench = bench_with("a")
     pages = [bench.push("a"), bench.push("a")]
     assert bench.all() == pages[::-1]
-    assert [others_first for _, others_first in bench.gate.asked] == [False, False]
+    assert [may_share for _, may_share in bench.gate.asked] == [True, True]
 
 
-def test_a_request_that_will_be_refused_lets_each_other_one_go_first() -> None:
-    """One goes after each request that can be downloaded, and the rest when there is none."""
-    bench = bench_with("a", "b", "shut")
-    for _ in range(4):
-        bench.push("shut", is_refused=True)
-    for key in "ab":
-        bench.push(key)
-        bench.push(key, slot=f"other {key}")
-    found = [page.key for page in bench.all()]
-    assert found[0] == "a"
-    assert Counter(found) == Counter({"shut": 4, "a": 2, "b": 2})
-    assert all(not (one == other == "shut") for one, other in pairwise(found[:7]))
+def test_a_site_whose_request_was_refused_lets_one_page_of_another_go_first() -> None:
+    """One of these sites goes after each page, and they go on when nothing else is ready."""
+    bench = bench_with("a", "b", "shut", most=9)
+    for key in ("shut", "shut", "shut", "a", "a", "b", "b"):
+        bench.push(key, is_refused=key == "shut")
+    assert "".join(page.key[0] for page in bench.all()) == "sasbsab"
 
 
-def test_what_will_be_refused_is_behind_slots_that_are_busy() -> None:
+def test_of_sites_whose_requests_were_refused_the_first_goes_first() -> None:
+    """Each has one request more refused in its turn."""
+    bench = bench_with("a", "s1", "s2", "s3", most=9)
+    for key in ("s1", "s2", "s3") * 2:
+        bench.push(key, is_refused=True)
+    for number in range(4):
+        bench.push("a", slot=f"slot {number}")
+    found = "".join(page.key for page in bench.all())
+    assert found == "s1s2s3" + "as1" + "as2" + "as3" + "a"
+
+
+def test_what_is_refused_is_behind_slots_that_are_busy() -> None:
     """A thousand sites that do not answer leave one slow site all its room."""
     bench = bench_with("a", "shut", most=9)
-    pages = [bench.push("a") for _ in range(3)]
     refused = [bench.push("shut", is_refused=True) for _ in range(9)]
+    assert bench.next() is refused[-1]
+    pages = [bench.push("a") for _ in range(3)]
     found = bench.all()
-    assert set(found[:6]) > set(pages)
-    assert set(found) == {*pages, *refused}
+    assert [page.key for page in found[:6]] == ["a", "shut"] * 3
+    assert {*found} == {*pages, *refused[:-1]}
 
 
-def test_a_request_that_may_be_downloaded_after_all_goes_with_those_that_are_refused() -> None:
-    """Its rules have changed since it was asked; whatever it is now, its site is next."""
-    bench = bench_with("a", "shut", "gone")
-    first = bench.push("a")
-    gone, shut = (bench.push(key, is_refused=True) for key in ("gone", "shut"))
-    second = bench.push("a", slot="other")
-    assert [bench.next() for _ in range(3)] == [second, gone, first]
-    assert bench.state("shut") is State.REFUSED
-    bench.push("a", slot="third")
-    shut.is_refused = False
-    assert bench.next() is shut
-    assert bench.gate.asked[-1] == (shut, False)
-    assert bench.state("shut") is State.GONE
+def test_sites_whose_rules_have_come_do_not_hold_up_one_whose_request_was_refused() -> None:
+    """Fetches may bring rules faster than pages come."""
+    bench = bench_with("shut", places=9, most=9)
+    refused = [bench.push("shut", is_refused=True) for _ in range(3)]
+    assert bench.next() is refused[-1]
+    for key in "abc":
+        bench.push(key)
+    assert bench.next() is refused[-2]
+    bench.arrive(*"abc")
+    assert [page.key for page in bench.all()] == ["a", "shut", "b", "c"]
+
+
+def test_a_site_whose_request_was_refused_goes_like_any_other_when_one_may_pass() -> None:
+    """Its queue may have both kinds."""
+    bench = bench_with("a", "half", most=9)
+    bench.push("half")
+    bench.push("half", is_refused=True)
+    for number in range(3):
+        bench.push("a", slot=f"slot {number}")
+    bench.push("half", 1, is_refused=True, priority=-1)
+    assert [page.key for page in bench.all()] == ["half", "a", "half", "a", "half", "a"]
 
 
 def test_busy_slots_take_turns() -> None:
@@ -258,7 +268,7 @@ def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None
     bench.gate.known.add("u")
     bench.push("y")
     assert [page.key for page in bench.all()] == ["a", "b"]
-    assert {bench.state(key) for key in [*"abxy", "old"]} == PARKED - {State.REFUSED}
+    assert {bench.state(key) for key in [*"abxy", "old"]} == PARKED
     bench.will_ask = False
     if event == "pushed":
         bench.push("-c")
@@ -577,7 +587,7 @@ def test_an_event_is_not_passed_on_by_a_site_that_waits_for_the_same_again() -> 
     for key in ("a:1", "a:2"):
         bench.push(key, slot=key)
     assert bench.all() == []
-    bench.gate.refusing.add("a")
+    bench.gate.withheld.add("a")
     before = len(bench.gate.asked)
     bench.advance(5.0)
     for _ in range(5):

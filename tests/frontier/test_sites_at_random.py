@@ -157,14 +157,14 @@ class World(RuleBasedStateMachine):
     @rule(host=st.sampled_from("abc"))
     def refuse(self, host: str) -> None:
         """The store grants no turn of a host from now on."""
-        self.bench.gate.refusing.add(host)
+        self.bench.gate.withheld.add(host)
 
-    @precondition(lambda self: self.bench.gate.refusing)
+    @precondition(lambda self: self.bench.gate.withheld)
     @rule(data=st.data())
     def answer(self, data: st.DataObject) -> None:
         """It grants one again."""
         self.happened += 1
-        self.bench.answer(data.draw(st.sampled_from(sorted(self.bench.gate.refusing))))
+        self.bench.answer(data.draw(st.sampled_from(sorted(self.bench.gate.withheld))))
 
     @precondition(lambda self: self.bench.gate.young | self.bench.gate.old)
     @rule(data=st.data())
@@ -197,7 +197,7 @@ class World(RuleBasedStateMachine):
             for slot in bench.direct:
                 bench.leave(slot)
             bench.direct.clear()
-            for host in sorted(gate.refusing):
+            for host in sorted(gate.withheld):
                 bench.answer(host)
             for page in list(bench.under_way):
                 bench.end(page)
