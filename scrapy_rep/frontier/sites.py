@@ -13,7 +13,8 @@ nothing, in this order:
 2. sites whose rules have come. At the end of the ring, rules that live for a minute would expire
    before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
    pages, and 0.3 million times in this order (simulated);
-3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
+3. in turn: sites that are due, the *ring*, those that are due again, and those that have room. The
+   ring is all other ready sites;
 4. if nothing else is ready, sites whose slot is busy, but not full;
 5. then sites whose last request was one that is refused. After each page, one of them goes first.
 
@@ -50,7 +51,7 @@ from collections import OrderedDict, deque
 from heapq import heappop, heappush
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from scrapy_rep.frontier.states import FETCH, READY, REFUSED, SHOWN, SITE, Block, Event, State
 
@@ -157,18 +158,6 @@ class Waiting:
         self.requests = 0
 
 
-class ReadySites(Protocol):
-    """Ready sites, in the order in which they are asked."""
-
-    def append(self, site: Site) -> None:
-        """Add a site."""
-
-    def popleft(self) -> Site:
-        """Remove and return the site that is next."""
-
-    def __len__(self) -> int: ...
-
-
 class ByPriority:
     """Ready sites by the priority of their next requests, then by arrival."""
 
@@ -187,6 +176,10 @@ class ByPriority:
 
     def __len__(self) -> int:
         return len(self._heap)
+
+
+ReadySites: TypeAlias = "deque[Site] | ByPriority"
+"""Ready sites in the order in which they are asked: by arrival, or by priority."""
 
 
 class Sites:
@@ -218,10 +211,18 @@ class Sites:
         self._for_fetch: deque[Site] = deque()
         self._ring: ReadySites = ByPriority(self._order_of) if by_priority else deque()
         self._with_rules: ReadySites = self._ring if by_priority else deque()
-        self._woken: ReadySites = self._ring if by_priority else deque()
+        self._with_room: ReadySites = self._ring if by_priority else deque()
+        self._due: ReadySites = self._ring if by_priority else deque()
+        """The sites whose turn, or whose time, has come."""
+        self._freed_into: dict[State, ReadySites] = {
+            State.FETCH: self._for_fetch,
+            State.TURN: self._due,
+            State.ROOM: self._with_room,
+        }
+        self._in_turn = self._due, self._ring, self._due, self._with_room
+        self._last_in_turn = 0
         self._refused: deque[Site] = deque()
         """The sites whose last request was one that is refused. By priority, the ring has them."""
-        self._is_ring_next = False
         self._is_refused_next = False
         self._is_asking = False
         self.waiting = {state: Waiting() for state in SHOWN}
@@ -252,7 +253,7 @@ class Sites:
     @property
     def is_ready(self) -> bool:
         """Whether a site is ready."""
-        return bool(self._for_fetch or self._with_rules or self._woken or self._ring)
+        return bool(self._for_fetch or self._with_rules or any(self._in_turn))
 
     def is_parked_for(self, block: Block) -> bool:
         """Return whether a site is parked for something."""
@@ -289,7 +290,7 @@ class Sites:
         self._unpark(site)
         self._woken_for[block] = site
         site.woken_by = block
-        self._make_ready(site, Event.FREED, self._for_fetch if block is FETCH else self._woken)
+        self._make_ready(site, Event.FREED, self._freed_into[block.state])
 
     def left(self, block: Block) -> None:
         """Note that a request of a slot has ended: the slot has room, and may be idle."""
@@ -316,7 +317,7 @@ class Sites:
             when, _, site = heappop(self._until)
             if site.block == (State.UNTIL, when):  # it may have been woken before
                 self._unpark(site)
-                self._make_ready(site, Event.TIME, self._woken)
+                self._make_ready(site, Event.TIME, self._due)
         return self._until[0][0] if self._until else None
 
     # --- between the states
@@ -339,7 +340,7 @@ class Sites:
         self.waited += site.size - site.counted
         site.counted = site.size
 
-    def _make_ready(self, site: Site, event: Event, line: ReadySites | deque[Site]) -> None:
+    def _make_ready(self, site: Site, event: Event, line: ReadySites) -> None:
         self._move(site, event, READY)
         line.append(site)
         if not self._is_asking:
@@ -400,10 +401,10 @@ class Sites:
             site = self._with_rules.popleft()
             self.freed(FETCH)  # as it no longer counts as unasked
             return site
-        self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
-        line = self._ring if self._is_ring_next else self._woken
-        if line:
-            return line.popleft()
+        for _ in self._in_turn:
+            self._last_in_turn = (self._last_in_turn + 1) % len(self._in_turn)
+            if line := self._in_turn[self._last_in_turn]:
+                return line.popleft()
         if self._busy_slots:
             block = next(iter(self._busy_slots))
             del self._busy_slots[block]  # it goes to the end if sites of it are still parked
