@@ -13,8 +13,8 @@ nothing, in this order:
 2. sites whose rules have come. At the end of the ring, rules that live for a minute would expire
    before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
    pages, and 0.3 million times in this order (simulated);
-3. in turn: sites that are due, the *ring*, those that are due again, and those that have room. The
-   ring is all other ready sites;
+3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
+   after each request of theirs, a site whose host is due goes first;
 4. if nothing else is ready, sites whose slot is busy, but not full;
 5. then sites whose last request was one that is refused. After each page, one of them goes first.
 
@@ -211,19 +211,16 @@ class Sites:
         self._for_fetch: deque[Site] = deque()
         self._ring: ReadySites = ByPriority(self._order_of) if by_priority else deque()
         self._with_rules: ReadySites = self._ring if by_priority else deque()
-        self._with_room: ReadySites = self._ring if by_priority else deque()
+        self._woken: ReadySites = self._ring if by_priority else deque()
         self._due: ReadySites = self._ring if by_priority else deque()
-        """The sites whose turn, or whose time, has come."""
         self._freed_into: dict[State, ReadySites] = {
             State.FETCH: self._for_fetch,
             State.TURN: self._due,
-            State.ROOM: self._with_room,
+            State.ROOM: self._woken,
         }
-        self._in_turn = self._due, self._ring, self._due, self._with_room
-        self._last_in_turn = 0
+        self._is_ring_next = self._is_due_next = self._is_refused_next = False
         self._refused: deque[Site] = deque()
         """The sites whose last request was one that is refused. By priority, the ring has them."""
-        self._is_refused_next = False
         self._is_asking = False
         self.waiting = {state: Waiting() for state in SHOWN}
         self.requests_waiting = 0
@@ -253,7 +250,8 @@ class Sites:
     @property
     def is_ready(self) -> bool:
         """Whether a site is ready."""
-        return bool(self._for_fetch or self._with_rules or any(self._in_turn))
+        lines = self._for_fetch, self._with_rules, self._ring, self._due, self._woken
+        return any(lines)
 
     def is_parked_for(self, block: Block) -> bool:
         """Return whether a site is parked for something."""
@@ -317,7 +315,7 @@ class Sites:
             when, _, site = heappop(self._until)
             if site.block == (State.UNTIL, when):  # it may have been woken before
                 self._unpark(site)
-                self._make_ready(site, Event.TIME, self._due)
+                self._make_ready(site, Event.TIME, self._woken)
         return self._until[0][0] if self._until else None
 
     # --- between the states
@@ -401,10 +399,12 @@ class Sites:
             site = self._with_rules.popleft()
             self.freed(FETCH)  # as it no longer counts as unasked
             return site
-        for _ in self._in_turn:
-            self._last_in_turn = (self._last_in_turn + 1) % len(self._in_turn)
-            if line := self._in_turn[self._last_in_turn]:
-                return line.popleft()
+        if self._due and (self._is_due_next or not (self._woken or self._ring)):
+            return self._due.popleft()
+        self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
+        line = self._ring if self._is_ring_next else self._woken
+        if line:
+            return line.popleft()
         if self._busy_slots:
             block = next(iter(self._busy_slots))
             del self._busy_slots[block]  # it goes to the end if sites of it are still parked
@@ -430,6 +430,7 @@ class Sites:
             self._woken_for.pop(woken_by, None)
         if head is None or block is None or block is REFUSED:
             self._note_out(site, head, is_refused=block is REFUSED)
+            self._is_due_next = woken_by is None or woken_by.state is not State.TURN
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
         elif block not in self._parked and not self._admission.is_free(FETCH):

@@ -382,7 +382,7 @@ class Bench:
         sites = self.sites
         lines: list[ReadySites] = [sites._for_fetch, sites._ring]
         if not self.by_priority:
-            lines += [sites._with_rules, sites._due, sites._with_room, sites._refused]
+            lines += [sites._with_rules, sites._due, sites._woken, sites._refused]
         in_line = Counter(site for line in lines for site in _sites_in(line))
         parked = Counter(site for each in sites._parked.values() for site in each)
         assert max([*in_line.values(), *parked.values()], default=1) == 1
