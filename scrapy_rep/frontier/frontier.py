@@ -293,7 +293,7 @@ class Frontier:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
         Nothing blocks a request that went back to the queue that workers share. Nor does a fault in
-        a check: the gate refuses the request.
+        a check: the gate refuses the request. One that is ``REFUSED`` needs no room.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
@@ -363,7 +363,10 @@ class Frontier:
         """Note that the rules of an authority have come, or that their fetch has failed."""
         self._guarded(self._demand.ended, authority)
         if self._cluster is not None:
-            self._guarded(self._cluster.queue.fetch_ended, str(authority))
+            try:  # even after a fault, or no other worker would get the site
+                self._cluster.queue.fetch_ended(str(authority))
+            except Exception as error:  # noqa: BLE001
+                self.give_up(error)
         self._guarded(self.sites.arrived, Block(State.RULES, authority))
 
     def due(self, host: str) -> None:

@@ -48,11 +48,12 @@ def slot_of(request: Request) -> str:
 class SlotLoads:
     """How many requests each downloader slot has, and may send at once.
 
-    A request counts from the last step to the end of its download. It also counts when it is handed
-    out, for one iteration of the event loop: the time in which it reaches the last step if no other
-    middleware holds it up. Under asyncio Scrapy sends at once all that a slot has queued, because
-    it counts a request only when its download has begun. So a slot must not get more than it may
-    send. ``has_left(slot)`` is called when a request no longer counts.
+    A request counts from the last step to the end of its download. Unless it will be refused, it
+    also counts when it is handed out, for one iteration of the event loop: the time in which it
+    reaches the last step if no other middleware holds it up. Under asyncio Scrapy sends at once all
+    that a slot has queued, because it counts a request only when its download has begun. So a slot
+    must not get more than it may send. ``has_left(slot)`` is called when a request no longer
+    counts.
     """
 
     def __init__(self, settings: BaseSettings, has_left: Callable[[str], None]):

@@ -24,7 +24,7 @@ class Progress:
     ``sites()`` returns the sites, and None if nothing waits in the scheduler. ``interval_of()``
     returns the seconds between two requests of a site that waits for its turn.
 
-    To find the slowest site, each line walks all of them: 100,000 take a tenth of a second.
+    To find the slowest site, a line walks all of them: 100,000 take a tenth of a second.
     """
 
     def __init__(
@@ -113,6 +113,8 @@ class Progress:
         paced = (site for site in sites.by_key.values() if site.state is State.TURN)
         site = max(paced, key=lambda site: site.size * self._interval_of(site))
         interval = self._interval_of(site)
+        if not interval:  # its host asks for no pace any more
+            return ""
         return (
             f"; the slowest is {site.key}: {site.size:,} {_requests(site.size)}, at least "
             f"{interval:,g} s apart, about {_duration(site.size * interval)}"

@@ -14,22 +14,24 @@ nothing, in this order:
    before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
    pages, and 0.3 million times in this order (simulated);
 3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
-   after each of their requests, one of a host that is due;
+   after each request of other sites, one site whose host is due is asked;
 4. if nothing else is ready, sites whose slot is busy, but not full;
-5. then sites whose last request was one that is refused; but one of them goes after each page.
+5. then sites whose last request was one that is refused; but after each page of other sites, one
+   of them is asked.
 
-A site goes to the end of the ring when it has handed a request out. In 3., hosts that are due get
-half of the processor at most. Beside 1,100 of them, which could use all of it, 20 plain sites got
-1,855 of 3,711 pages; when all woken sites stood in one line, 713 of 3,654. Because of 4., a slot
-gets a second request only if no other slot could take it: two slow sites would otherwise take the
-whole downloader (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent requests make 40
-pages a second of the ten, instead of all that they can). Because of 5., refusals hardly delay
-pages, though each takes the engine a millisecond. Beside 1,000 sites of 100 requests that did not
-answer, 3,000 pages came in 80 s, and in 154 s when these sites were in the ring.
+A site goes to the end of the ring when it has handed a page out. Because of 3., hosts that are due
+get half of the processor at most. Beside 1,100 of them, which could use all of it, 20 plain sites
+got 1,855 of 3,711 pages; when all woken sites stood in one line, 713 of 3,654. Because of 4., a
+slot gets a second request only if no other slot could take it: two slow sites would otherwise take
+the whole downloader (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent requests make
+40 pages a second of the ten, instead of all that they can). Because of 5., sites of which much is
+refused hardly delay pages, though a refusal takes the engine a millisecond. Beside 1,000 sites of
+100 requests that did not answer, 3,000 pages came in 80 s, and in 154 s when these sites were in
+the ring.
 
-**No event walks all sites.** Each looks at one, and a call asks :data:`MOST_ASKED` at most. If more
-are ready, it returns None and wakes the engine for the next iteration of the event loop, so that
-responses are not kept waiting.
+**No event walks all sites.** It looks at those that it wakes, and a call asks :data:`MOST_ASKED` at
+most. If more are ready, it returns None and wakes the engine for the next iteration of the event
+loop, so that responses are not kept waiting.
 
 **What is freed wakes the site that has waited longest**, one for each :class:`Block`. When that one
 is asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites
@@ -53,6 +55,7 @@ from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
+from scrapy_rep.frontier.by_priority import ByPriority
 from scrapy_rep.frontier.states import FETCH, READY, REFUSED, SHOWN, SITE, Block, Event, State
 
 if TYPE_CHECKING:
@@ -157,27 +160,7 @@ class Waiting:
         self.requests = 0
 
 
-class ByPriority:
-    """Ready sites by the priority of their next requests, then by arrival."""
-
-    def __init__(self, order_of: Callable[[Site], int]):
-        self._order_of = order_of
-        self._numbers = count()
-        self._heap: list[tuple[int, int, Site]] = []
-
-    def append(self, site: Site) -> None:
-        """Add a site."""
-        heappush(self._heap, (self._order_of(site), next(self._numbers), site))
-
-    def popleft(self) -> Site:
-        """Remove and return the site that is next."""
-        return heappop(self._heap)[2]
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-
-ReadySites: TypeAlias = "deque[Site] | ByPriority"
+ReadySites: TypeAlias = "deque[Site] | ByPriority[Site]"
 """Ready sites in the order in which they are asked: by arrival, or by priority."""
 
 
@@ -218,6 +201,8 @@ class Sites:
             State.ROOM: self._woken,
         }
         self._is_ring_next = self._is_due_next = self._is_refused_next = False
+        self._asked_of: ReadySites | None = None
+        """``_due`` or ``_refused`` if that is where the site that is asked stood."""
         self._refused: deque[Site] = deque()
         """The sites whose last request was one that is refused. By priority, the ring has them."""
         self._is_asking = False
@@ -389,16 +374,20 @@ class Sites:
 
     def _chosen(self) -> Site | None:
         """Return the site that is asked next."""
+        self._asked_of = None
         if self._for_fetch:
             return self._for_fetch.popleft()
-        if self._is_refused_next and self._refused:
+        if self._refused and self._is_refused_next:
             self._is_refused_next = False
+            self._asked_of = self._refused
             return self._refused.popleft()
         if self._with_rules:
             site = self._with_rules.popleft()
             self.freed(FETCH)  # as it no longer counts as unasked
             return site
         if self._due and (self._is_due_next or not (self._woken or self._ring)):
+            self._is_due_next = False
+            self._asked_of = self._due
             return self._due.popleft()
         self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
         line = self._ring if self._is_ring_next else self._woken
@@ -414,7 +403,10 @@ class Sites:
             self._move(site, Event.FREED, READY)
             site.may_share = True
             return site
-        return self._refused.popleft() if self._refused else None
+        if self._refused:
+            self._asked_of = self._refused
+            return self._refused.popleft()
+        return None
 
     def _ask(self, site: Site) -> Head | None:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""
@@ -429,7 +421,6 @@ class Sites:
             self._woken_for.pop(woken_by, None)
         if head is None or block is None or block is REFUSED:
             self._note_out(site, head, is_refused=block is REFUSED)
-            self._is_due_next = woken_by is None or woken_by.state is not State.TURN
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
         elif block not in self._parked and not self._admission.is_free(FETCH):
@@ -447,7 +438,9 @@ class Sites:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1
             site.counted = max(site.counted - 1, 0)
-            self._is_refused_next = not is_refused
+            if self._asked_of is not self._refused:
+                self._is_refused_next = not is_refused
+                self._is_due_next |= self._asked_of is not self._due
         if head is not None and site.size > 0:
             has_own_line = is_refused and not self._by_priority
             self._make_ready(site, Event.ASKED, self._refused if has_own_line else self._ring)

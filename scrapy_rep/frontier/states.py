@@ -32,7 +32,7 @@ because it would be wasted on a request that waits for something else.
 What frees a site, by the state that it is in:
 
 - *FETCH*: a fetch has ended, has taken a second, or pauses; a site that has its rules was asked;
-  another site that needs a fetch got its first request.
+  a site that needs one got its first request.
 - *TURN*: the interval is over (a timer), or has become shorter; a request that had the turn did not
   come; a store has answered, or a fault keeps any pace from being kept. In a cluster also: the host
   is not due for long, so that its request should go back.
@@ -146,4 +146,5 @@ FETCH: Final = Block(State.FETCH)
 """What blocks a site that needs a fetch: too many are under way, whatever they are for."""
 
 REFUSED: Final = Block(State.READY)
-"""What is said of a request that nothing blocks, and that the gate will refuse."""
+"""What is said of a request that nothing blocks, and that the gate will refuse, as far as is known.
+"""

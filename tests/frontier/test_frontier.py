@@ -190,12 +190,31 @@ def test_no_more_is_read_ahead_while_a_site_is_ready_or_the_front_is_full(crawl:
     assert len(crawl.scheduled) == 3
 
 
-def test_what_will_be_refused_goes_in_the_order_of_a_front(crawl: Crawl) -> None:
+def test_what_is_refused_goes_in_the_order_of_a_front(crawl: Crawl) -> None:
     """There is one order for all sites."""
+    requests = crawl.schedule("a.example/1", "b.example/1", "a.example/2", "b.example/2")
+    assert crawl.next() is None
     crawl.neighbours.known = {"a.example", "b.example"}
     crawl.neighbours.blocks["a.example"] = REFUSED
-    requests = crawl.schedule("a.example/1", "b.example/1", "a.example/2", "b.example/2")
+    for host in ("a.example", "b.example"):
+        crawl.frontier.arrived(authority(host))
     assert [crawl.next() for _ in requests] == requests
+
+
+def test_a_request_that_is_refused_takes_no_room_unless_it_is_sent(time: VirtualTime) -> None:
+    """What a middleware has changed may pass the gate after all."""
+    crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    crawl.neighbours.known = {"a.example", "b.example"}
+    crawl.neighbours.blocks["a.example"] = REFUSED
+    how = {"meta": {"download_slot": "one"}}
+    refused, page, later = crawl.schedule("a.example/", "b.example/1", "b.example/2", **how)
+    assert [crawl.next() for _ in range(3)] == [refused, page, None]
+    crawl.send(refused)
+    crawl.send(page)
+    crawl.end(page)
+    assert crawl.next() is None
+    crawl.end(refused)
+    assert crawl.next() is later
 
 
 def test_what_comes_back_is_as_it_was(crawl: Crawl) -> None:
@@ -479,6 +498,23 @@ def test_the_queue_of_a_cluster_is_told_what_becomes_of_each_request(time: Virtu
         ("handed_out", request, 0.0),
         ("ended", request, 1.5),
     ]
+
+
+def test_the_end_of_a_fetch_is_told_even_after_a_fault(
+    time: VirtualTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise no other worker would get the site. A fault in that is one of the frontier."""
+    queue = Queue()
+    crawl = Crawl(time, queue)
+    crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is None
+    crawl.frontier.give_up(ValueError("a fault"))
+    crawl.frontier.arrived(authority("a.example"))
+    assert queue.told[-1] == ("fetch_ended", "http://a.example")
+    monkeypatch.delattr(Queue, "__getattr__")
+    again = Crawl(time, queue)
+    again.frontier.arrived(authority("b.example"))
+    assert not again.frontier.is_open
 
 
 def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualTime) -> None:

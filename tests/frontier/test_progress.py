@@ -134,14 +134,19 @@ def test_the_slowest_is_the_one_whose_requests_take_longest() -> None:
     assert "the slowest is b: 20 requests" in line(waiting, a=1.0, b=10.0, c=60.0)
 
 
+def test_no_site_is_the_slowest_if_its_host_asks_for_no_pace_any_more() -> None:
+    """It goes when the engine asks."""
+    assert line({"a": (3, turn("a"))}, a=0.0) == "Waiting for their pace: 1 site, 3 requests"
+
+
 def test_a_site_that_grows_while_it_waits_may_become_the_slowest() -> None:
     """Its requests are found while its host has an interval of an hour."""
     waiting = {"a": (1, turn("a")), "b": (2, turn("b"))}
     requests = Requests(waiting, {"a": 3_600.0, "b": 3_600.0})
+    progress = Progress(RepStats(), 60.0, lambda: requests.sites, requests.interval_of)
+    assert "2 sites, 3 requests; the slowest is b: 2 requests" in progress.line()
     requests.left["a"] += 9
     requests.sites.pushed("a", 9)
-    progress = Progress(RepStats(), 60.0, lambda: requests.sites, requests.interval_of)
-    assert "3 requests" not in progress.line()
     assert "2 sites, 12 requests; the slowest is a: 10 requests" in progress.line()
 
 

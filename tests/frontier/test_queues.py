@@ -294,7 +294,7 @@ def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) ->
     assert len(other) == 0
 
 
-def test_what_will_be_refused_lets_each_other_request_go_first(job_of: JobOf) -> None:
+def test_one_request_that_is_refused_goes_after_each_page(job_of: JobOf) -> None:
     """The others go when there is nothing else."""
     job = job_of()
     job.use_frontier()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.frontier import states
-from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, ByPriority, Sites
+from scrapy_rep.frontier.by_priority import ByPriority
+from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, Sites
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
 from tests.rows import rows
@@ -154,14 +155,64 @@ def test_of_sites_whose_requests_were_refused_the_first_goes_first() -> None:
 
 
 def test_what_is_refused_is_behind_slots_that_are_busy() -> None:
-    """A thousand sites that do not answer leave one slow site all its room."""
-    bench = bench_with("a", "shut", most=9)
-    refused = [bench.push("shut", is_refused=True) for _ in range(9)]
-    assert bench.next() is refused[-1]
-    pages = [bench.push("a") for _ in range(3)]
-    found = bench.all()
-    assert [page.key for page in found[:6]] == ["a", "shut"] * 3
-    assert {*found} == {*pages, *refused[:-1]}
+    """A thousand sites that do not answer leave slow sites all their room."""
+    bench = bench_with("a", "b", "shut", most=9)
+    for key in "abab":
+        bench.push(key)
+    for _ in range(9):
+        bench.push("shut", is_refused=True)
+    found = "".join(page.key[0] for page in bench.all())
+    assert found == "ab" + "s" + "asbs" + "s" * 6
+
+
+def test_due_hosts_and_refusals_together_leave_other_sites_their_half() -> None:
+    """Neither counts as a request of the others."""
+    bench = bench_with(*"abcdef", "shut", most=9)
+    for key in "abcd":
+        bench.gate.paced[key] = 1.0
+        bench.gate.due_at[key] = 5.0
+        bench.push(key)
+    for _ in range(9):
+        bench.push("shut", is_refused=True)
+    assert [page.key for page in bench.all()] == ["shut"] * 9
+    for _ in range(9):
+        bench.push("shut", is_refused=True)
+    assert bench.next() is bench.pages[-1]
+    bench.advance(5.0)
+    for number in range(4):
+        bench.push("e", slot=f"slot {number}")
+    found = "".join(page.key[0] for page in bench.all())
+    assert found == "as" + "es" + "bs" + "es" + "cs" + "es" + "ds" + "es"
+
+
+def test_a_due_host_that_gets_no_turn_does_not_hold_up_the_others() -> None:
+    """Its store grants none, and a thousand of them would be asked in a row."""
+    bench = bench_with(*"abcdef", most=9)
+    for key in "abcd":
+        bench.gate.paced[key] = 1.0
+        bench.gate.due_at[key] = 5.0
+        bench.push(key)
+    assert bench.all() == []
+    bench.gate.withheld.update("abcd")
+    bench.advance(5.0)
+    for key in "ef":
+        bench.push(key)
+    before = len(bench.gate.asked)
+    assert "".join(page.key for page in bench.all()) == "ef"
+    assert "".join(asked(bench)[before:]) == "ea" + "fb" + "cd"
+
+
+def test_the_engine_is_woken_for_a_site_whose_request_was_refused() -> None:
+    """If a call has asked as many sites as it may."""
+    bench = bench_with("shut", most=1)
+    last, _ = (bench.push("shut", is_refused=True) for _ in range(2))
+    bench.next()
+    for number in range(MOST_ASKED):
+        bench.push(f"-{number}", slot="service")
+    bench.gate.loads["service"] = 1
+    assert bench.next() is None
+    assert bench.will_ask
+    assert bench.next() is last
 
 
 def test_sites_whose_rules_have_come_do_not_hold_up_one_whose_request_was_refused() -> None:
