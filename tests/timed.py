@@ -14,7 +14,7 @@ timed = pytest.mark.timed
 """Measures what something costs: it has the machine for itself (`-m timed -n 0`)."""
 
 waits = pytest.mark.waits
-"""Waits most of its time, and must not wait too long: a few run side by side (`-m waits -n 8`)."""
+"""Waits most of its time, and must not wait too long: some run side by side (`-m waits -n 8`)."""
 
 
 def complete(items: Iterable[pytest.Item]) -> None:

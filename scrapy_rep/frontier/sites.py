@@ -379,16 +379,14 @@ class Sites:
             return self._for_fetch.popleft()
         if self._refused and self._is_refused_next:
             self._is_refused_next = False
-            self._asked_of = self._refused
-            return self._refused.popleft()
+            return self._beside(self._refused)
         if self._with_rules:
             site = self._with_rules.popleft()
             self.freed(FETCH)  # as it no longer counts as unasked
             return site
         if self._due and (self._is_due_next or not (self._woken or self._ring)):
             self._is_due_next = False
-            self._asked_of = self._due
-            return self._due.popleft()
+            return self._beside(self._due)
         self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
         line = self._ring if self._is_ring_next else self._woken
         if line:
@@ -404,9 +402,13 @@ class Sites:
             site.may_share = True
             return site
         if self._refused:
-            self._asked_of = self._refused
-            return self._refused.popleft()
+            return self._beside(self._refused)
         return None
+
+    def _beside(self, line: ReadySites) -> Site:
+        """Return the first site of a line that takes no turn of the sites in other lines."""
+        self._asked_of = line
+        return line.popleft()
 
     def _ask(self, site: Site) -> Head | None:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""

@@ -126,7 +126,7 @@ class ScriptedGate:
             self.refused.add(page)
         if block is None:
             self.loads[page.slot] += 1
-            if page.host in self.paced and not page.is_refused and page.authority in self.known:
+            if page.host in self.paced and page.authority in self.known:
                 assert page.host not in self.turns
                 self.turns[page.host] = page
         return block

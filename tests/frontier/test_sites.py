@@ -20,6 +20,14 @@ def bench_with(*known: str, most: int = 2, places: int = 2, by_priority: bool = 
     return bench
 
 
+def push_paced(bench: Bench, *keys: str) -> None:
+    """A request to each of some hosts that will be due in five seconds."""
+    for key in keys:
+        bench.gate.paced[key] = 1.0
+        bench.gate.due_at[key] = 5.0
+        bench.push(key)
+
+
 def turn(host: str) -> Block:
     """What sites wait for whose host is not due."""
     return Block(State.TURN, host)
@@ -91,10 +99,7 @@ def test_sites_that_were_woken_go_in_turn_with_the_ring() -> None:
 def test_one_request_of_a_host_that_is_due_goes_after_each_other_one() -> None:
     """A thousand paced hosts leave the others half of the processor."""
     bench = bench_with(*"abcdef", most=9)
-    for key in "abcd":
-        bench.gate.paced[key] = 1.0
-        bench.gate.due_at[key] = 5.0
-        bench.push(key)
+    push_paced(bench, *"abcd")
     assert bench.all() == []
     bench.advance(5.0)
     for key in "ef":
@@ -168,10 +173,7 @@ def test_what_is_refused_is_behind_slots_that_are_busy() -> None:
 def test_due_hosts_and_refusals_together_leave_other_sites_their_half() -> None:
     """Neither counts as a request of the others."""
     bench = bench_with(*"abcdef", "shut", most=9)
-    for key in "abcd":
-        bench.gate.paced[key] = 1.0
-        bench.gate.due_at[key] = 5.0
-        bench.push(key)
+    push_paced(bench, *"abcd")
     for _ in range(9):
         bench.push("shut", is_refused=True)
     assert [page.key for page in bench.all()] == ["shut"] * 9
@@ -188,10 +190,7 @@ def test_due_hosts_and_refusals_together_leave_other_sites_their_half() -> None:
 def test_a_due_host_that_gets_no_turn_does_not_hold_up_the_others() -> None:
     """Its store grants none, and a thousand of them would be asked in a row."""
     bench = bench_with(*"abcdef", most=9)
-    for key in "abcd":
-        bench.gate.paced[key] = 1.0
-        bench.gate.due_at[key] = 5.0
-        bench.push(key)
+    push_paced(bench, *"abcd")
     assert bench.all() == []
     bench.gate.withheld.update("abcd")
     bench.advance(5.0)
@@ -583,10 +582,9 @@ def test_a_site_woken_by_a_time_goes_in_turn_with_the_ring() -> None:
     bench.gate.until["a"] = 3.0
     bench.push("a")
     bench.next()
-    for key in "bc":
-        bench.push(key)
+    ring = [bench.push(key) for key in "bc"]
     bench.advance(3.0)
-    assert "".join(page.key for page in bench.all()) == "bac"
+    assert [bench.next() for _ in range(3)] == [ring[0], bench.pages[0], ring[1]]
 
 
 # --- events
