@@ -9,9 +9,11 @@ ours, and ours with one of Scrapy's.
 
 from __future__ import annotations
 
+import errno
 import logging
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 logger = logging.getLogger("scrapy_rep")
+
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _LATER: Final = "_scrapy_rep_later"
 """The meta key of a head that went back to a FIFO queue, with a priority higher by one."""
@@ -108,7 +112,9 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         queue = self.pqueues.get(key)
         if queue is None:
             return None
-        request = self._take_readable(queue)
+        request = self._take_readable(key, queue)
+        if key not in self.pqueues:  # it was set aside
+            return None
         if request is None:
             logger.warning("The last requests to %s could not be read from their queue", key)
             self._queued -= len(queue)
@@ -128,21 +134,27 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             self._put_back(key, request)
             raise
 
-    def _take_readable(self, queue: Any) -> Request | None:
+    def _take_readable(self, key: str, queue: Any) -> Request | None:
         """Return the next request of a queue that can be read; None if there is none any more.
 
         One that cannot be read is None or an error, as when its callback has another name by now.
         An error leaves an empty queue within the queue, and so does a request that could not be
-        written. Such a queue gives None; there are two at most in a row, one for start requests.
+        written. Such a queue gives None; there are two at most in a row, one for start requests. If
+        an error takes nothing out of the queue, its file is damaged and would fail each time; but
+        a full disk raises, as what waits to be written is not lost.
         """
         request: Request | None = None
+        damage: Exception | None = None
         for _ in range(3 * len(queue)):
             size = len(queue)
             try:
                 request = queue.pop()
             except Exception as error:
                 if len(queue) == size:
-                    raise
+                    if getattr(error, "errno", None) in _NO_SPACE:
+                        raise
+                    damage = error
+                    break
                 logger.error(
                     "A request cannot be read from its queue, and is lost (%s: %s)",
                     type(error).__name__,
@@ -152,6 +164,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
                 self._queued -= size - len(queue)
             if request is not None:
                 break
+        if damage is not None:
+            self._set_aside(key, damage)
         return request
 
     def top(self, key: str) -> int | None:
@@ -212,6 +226,26 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         if self._folder:  # a crawl may meet a million sites
             with suppress(OSError):
                 Path(queue.key).rmdir()
+
+    def _set_aside(self, key: str, error: Exception) -> None:
+        """Leave the damaged queue of a site on disk, where no other run reads it."""
+        queue = self.pqueues.pop(key)
+        lost = len(queue)
+        self._queued -= lost
+        aside = f"{queue.key}.damaged-{token_hex(4)}"
+        try:
+            queue.close()
+        finally:
+            if self._folder:
+                Path(queue.key).rename(aside)
+            logger.error(
+                "A queue cannot be read (%s: %s): %d requests to %s are lost. Its files are in %s",
+                type(error).__name__,
+                printable(str(error)),
+                lost,
+                key,
+                aside,
+            )
 
     def _complain(self, error: OSError) -> None:
         if not self._could_not_keep:

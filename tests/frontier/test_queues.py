@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import random
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 import scrapy
+from queuelib import LifoDiskQueue
 from scrapy import Request, Spider
 from scrapy.core.downloader import Downloader
 from scrapy.dupefilters import BaseDupeFilter
@@ -607,3 +609,40 @@ def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
     assert list(queue.pqueues) == ["a.example"]
     assert len(frontier.sites.by_key) == 0
     assert path_of(queue.pop()) == "x"
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["damaged", "full disk"])
+def test_a_queue_that_fails_each_time_is_set_aside_and_the_crawl_goes_on(
+    job_of: JobOf, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, is_full: bool
+) -> None:
+    """A file of a LIFO queue was cut short. What a full disk does not take is lost for nobody."""
+    job = job_of(PickleLifoDiskQueue)
+    frontier = job.use_frontier()
+    queue = job.queue()
+    for number in range(3):
+        queue.push(request(number))
+    queue.push(request("x", "b.example"))
+    (path,) = (job.path / _path_safe(SITE)).rglob("0")
+    if is_full:
+
+        def fail(self: Any) -> None:
+            raise OSError(errno.ENOSPC, "no space")
+
+        monkeypatch.setattr(LifoDiskQueue, "pop", fail)
+        with pytest.raises(OSError, match="no space"):
+            job.next(queue)
+        assert (frontier.is_open, len(queue)) == (False, 4)
+        queue.close()
+        return
+    queue.pqueues[SITE].queues[0].f.flush()
+    os.truncate(path, 6)
+    assert job.drain(queue) == ["x"]
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert "3 requests to http://a.example are lost. Its files are in " in line
+    aside = Path(line.rpartition(" in ")[2])
+    assert aside.is_dir()
+    assert (len(queue), len(frontier.sites.by_key), frontier.is_open) == (0, 0, True)
+    queue.push(request("y"))
+    assert job.drain(queue) == ["y"]
+    queue.close()
+    assert aside.is_dir()
