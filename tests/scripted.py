@@ -134,6 +134,9 @@ class Bench:
             Refresher(*known_by, fetch or self.script, timeout, retry_delays, lambda: None),
             Announced(announce, heard),
             parse=self._counted,
+            started=lambda: None,
+            ended=lambda authority: None,
+            waiting=lambda authority: [],
             memory_limit=memory_limit,
         )
 

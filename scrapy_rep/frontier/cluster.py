@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from scrapy_rep.frontier.front import Front
+from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.states import Block, State
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class SharedQueue(Protocol):
     """The queue that workers share. All seconds are advice, for all workers."""
 
     def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
-        """Put a request back to its place, and do not ask its site for some seconds."""
+        """Put a request back to where it was, and do not ask its site for some seconds."""
 
     def not_before(self, name: str, seconds: float) -> None:
         """Do not ask a site for some seconds."""
@@ -170,9 +171,10 @@ class ClusterFront(Front):
     def handed_out(self, request: Request, state: RequestState) -> None:
         """Note that a request goes; if few are left of a site that was put off, ask for more."""
         self.queue.handed_out(request, self._interval_of(state))
-        key = self._put_off.get(state.slot)
+        slot = slot_of(request)
+        key = self._put_off.get(slot)
         if key is not None and len(self._of_site.get(key, ())) <= self._most_of_a_site // 2:
-            del self._put_off[state.slot]
+            del self._put_off[slot]
             self.queue.not_before(key, 0.0)
 
     def ended(self, request: Request, state: RequestState) -> None:

@@ -171,7 +171,7 @@ class Frontier:
 
     def drop_read_ahead(self) -> None:
         """Forget what was read ahead: other workers have it now."""
-        self.chosen, waited = None, self.sites.waited
+        waited = self.sites.waited
         self.opened()
         self.sites.waited = waited
 
@@ -220,6 +220,8 @@ class Frontier:
         sites, progress = self.sites, self.progress
         if sites.sites_waiting or sites.waited != progress.waited or progress.is_timing:
             self._guarded(self._count)
+        if request is not None and not self.is_open:  # a stop returns what comes from a scheduler
+            self.states.begin(request, Stage.HANDED_OUT)
         return request
 
     def close(self, enqueue: Callable[[Request], bool]) -> None:
@@ -292,13 +294,14 @@ class Frontier:
     def blocked_by(self, request: Request, may_share: bool) -> Block | None:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
-        Nothing blocks a request that went back to the queue that workers share. Nor does a fault in
-        a check: the gate refuses the request. One that is ``REFUSED`` needs no room.
+        None is also returned for a request that went back to the queue that workers share, and
+        after a fault in the check: the gate then refuses the request. One that is ``REFUSED`` takes
+        no room.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
             state = self.states.begin(request, Stage.HEAD)
-        slot = state.slot = slot_of(request)
+        slot = slot_of(request)
         has_room = not self._slots.is_full(slot) if may_share else self._slots.is_idle(slot)
         room = None if has_room else Block(State.ROOM, slot)
         try:
@@ -338,7 +341,7 @@ class Frontier:
         """Return whether a site that is blocked should be asked once more."""
         what: Any = block.what
         if block.state is State.FETCH:
-            return self._demand.has_place(self.sites.unasked)
+            return self._demand.may_another_begin(self.sites.unasked)
         if block.state is State.TURN:
             goes_back = self._cluster is not None and self._cluster.returns(what)
             return goes_back or self._turns.is_due(what)
@@ -381,15 +384,15 @@ class Frontier:
         if self._cluster is not None:
             self.due(host)
 
-    def sent(self, request: Request, state: RequestState) -> None:
+    def sent(self, request: Request) -> None:
         """Note that a request has passed the last step."""
-        self._guarded(self._slots.sent, request, state)
+        self._guarded(self._slots.sent, request)
 
-    def left(self, request: Request) -> None:
-        """Note that the download of a request has ended."""
+    def left(self, request: Request, *, was_sent: bool) -> None:
+        """Note that the download of a request has ended, or that it was not sent after all."""
         self._guarded(self._slots.left, request)
         state = self.states.get(request)
-        if self._cluster is not None and state is not None:
+        if self._cluster is not None and state is not None and was_sent:
             self._guarded(self._cluster.ended, request, state)
 
     def _has_left(self, slot: str) -> None:
@@ -434,7 +437,6 @@ class Frontier:
     def give_up(self, error: Exception) -> None:
         """Choose no more, after a fault."""
         self.is_open = False
-        self.chosen = None
         then = "requests wait in the downloader from now on"
         self._stats.own_fault("The frontier", error, then)
         self._scrapy.wake()

@@ -48,7 +48,7 @@ class PacedHost:
     name: str
     own_delay: float
     """The operator's own delay."""
-    is_wanted: Callable[[str], bool] = lambda name: False
+    is_wanted: Callable[[str], bool]
     """Returns whether a site is parked for the turn of a host, or was woken for it."""
     busy: tuple[Request, ...] = ()
     """Its requests, from the grant of their turn to the end of their download."""
@@ -115,5 +115,5 @@ class PacedHost:
         return max(self.ended + self.interval, self.not_before)
 
     def is_due(self, now: float) -> bool:
-        """Return whether a request of this crawl may start."""
+        """Return whether no request is under way, and the interval is over."""
         return not self.interval or (not self.busy and now >= self.due)

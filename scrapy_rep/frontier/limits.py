@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.frontier.request_state import RequestState
 
 _TICK: Final = 1 / 16
 _YOUNG: Final = 16
@@ -89,13 +88,13 @@ class SlotLoads:
         self._on_their_way[request] = slot
         self._loads[slot] += 1
 
-    def sent(self, request: Request, state: RequestState) -> None:
+    def sent(self, request: Request) -> None:
         """Count a request until its download ends."""
         if request in self._sent:  # it was cancelled, of which nothing tells, and is sent again
             return
         slot = self._on_their_way.pop(request, None)
         if slot is None:
-            slot = state.slot or slot_of(request)
+            slot = slot_of(request)
             self._loads[slot] += 1
         self._sent[request] = slot
 
@@ -158,7 +157,7 @@ class FetchDemand:
         self._young.pop(authority, None)
         self._old.discard(authority)
 
-    def has_place(self, unasked: int) -> bool:
+    def may_another_begin(self, unasked: int) -> bool:
         """Return whether a fetch may begin.
 
         ``unasked`` is the number of sites that have their rules, and have not been asked since.

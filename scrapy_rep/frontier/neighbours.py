@@ -26,7 +26,7 @@ class Readiness(Protocol):
         """Return the key of the site that a request belongs to."""
 
     def knows(self, authority: Authority) -> bool:
-        """Return whether the rules of an authority are in memory, and hold."""
+        """Return whether the rules of an authority are in memory, and may be used now."""
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
         """Return what blocks a request: ``room``, for example, if its slot has none.

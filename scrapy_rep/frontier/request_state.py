@@ -52,12 +52,12 @@ class RequestState:
     """The authority of that page; None if no robots.txt governs it."""
     host: str = ""
     """The host of that authority; "" if there is none."""
-    slot: str = ""
-    """Its downloader slot, once it counts there."""
     is_scheduled: bool = False
     """The scheduler has handed it out. All others are direct downloads."""
     is_looked_up: bool = False
     """Its rules were fetched on its behalf, and that is counted."""
+    was_just_fetched: bool = False
+    """Its rules were fetched on its behalf, and it has not been judged by any since."""
     gave_way: bool = False
     """It gave its turn back once, because it had to wait for rules by then."""
     miss: Any = None

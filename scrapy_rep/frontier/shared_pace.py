@@ -6,8 +6,8 @@ before it lets a request to a paced host go. A turn goes through these states:
 
 - *asked for*: a request waits for nothing but the turn. If the store refuses it, it says how
   long to wait, and the host is not due before that. Nothing polls. While another worker holds the
-  turn, that wait is an interval, as no turn can begin before. If the other worker still holds it
-  then, the next wait is an interval as well.
+  turn, the wait is one interval, however often it is asked: the next turn begins an interval after
+  the end of that one at the earliest.
 - *held*: the store has granted it, and the next request may go. If none has gone within
   :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
 - *in use*: a request of the host is under way. The turn is renewed at each :data:`BEAT` until the
@@ -65,8 +65,12 @@ BEAT = 1.0
 It has to be well below the 2 s that a store waits after it has lost its memory.
 """
 
-UNUSED = 1.0
-"""Seconds for which a turn is held while no request uses it, for lack of a free place."""
+UNUSED = 4.0
+"""Seconds for which a turn is held while no request uses it, for lack of a free place.
+
+With 1 second, a crawl of one request at a time and pages that take longer never used a turn while
+other sites were ready: the place was taken whenever the store had answered.
+"""
 
 RETRY = 1.0
 """Seconds after which a store that failed is asked again.

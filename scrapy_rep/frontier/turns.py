@@ -58,8 +58,8 @@ _MOST_LOOKED_AT: Final = 10
 """Hosts that are looked at, with each new one, for some that can be forgotten."""
 
 _UNCLAIMED: Final = 1.0
-"""Seconds after which the next turn goes to another request: the one that has it was dropped, or a
-middleware holds it up, perhaps until that other one is done."""
+"""Seconds for which a request keeps the next turn without reaching the last step. It may have been
+dropped, or a middleware may hold it up until another request to the host is done."""
 
 
 class Waiters(Protocol):
@@ -77,11 +77,11 @@ class Waiters(Protocol):
     def is_wanted(self, host: str) -> bool:
         """Return whether a site is parked for the turn of a host, or was woken for it."""
 
-    def sent(self, request: Request, state: RequestState) -> None:
+    def sent(self, request: Request) -> None:
         """Note that a request has passed the last step."""
 
-    def left(self, request: Request) -> None:
-        """Note that the download of a request has ended."""
+    def left(self, request: Request, *, was_sent: bool) -> None:
+        """Note that the download of a request has ended, or that it was not sent after all."""
 
 
 class Turns:
@@ -95,16 +95,14 @@ class Turns:
         places: Places,
         waiters: Waiters,
         stats: RepStats,
-        *,
-        shared: SharedTurns | None = None,
-        unshared: str = "",
+        shared: SharedTurns | None,
+        unshared: str,
     ):
         self._crawler = crawler
         self._longest = settings.max_crawl_delay
         self._scrapy = scrapy
         self._places = places
         self._waiters = waiters
-        self._is_wanted = waiters.is_wanted
         self._states = waiters.states
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
@@ -160,7 +158,7 @@ class Turns:
     def _begin_to_pace(self, name: str, own_delay: float) -> PacedHost:
         if len(self.hosts) >= _MOST_HOSTS:
             self._forget_some()
-        host = self.hosts[name] = PacedHost(name, own_delay, self._is_wanted)
+        host = self.hosts[name] = PacedHost(name, own_delay, self._waiters.is_wanted)
         for request in self._scrapy.active - self._places.fetches:
             state = self._states.get(request)
             if state is not None and state.stage is Stage.SENT and state.host == name:
@@ -182,7 +180,7 @@ class Turns:
         """
         now = monotonic()
         for host in list(islice(self.hosts.values(), _MOST_LOOKED_AT)):
-            if host.in_use or self._is_wanted(host.name) or host.due > now:
+            if host.busy or host.is_waited_for or host.due > now:
                 self.hosts.move_to_end(host.name)
             else:
                 self._forget(host)
@@ -221,8 +219,14 @@ class Turns:
         return self._is_free(host, now) and host.is_due(now)
 
     def _is_free(self, host: PacedHost, now: float) -> bool:
-        """Return whether no other request has the next turn."""
-        return not host.in_place and (host.reserved_for is None or self._is_late(host, now))
+        """Return whether no other request has the next turn.
+
+        Whether the downloader has lost that request is not asked here, but where it is looked for
+        (:meth:`end_lost`): at the moment when the turn is reserved, the downloader does not have
+        its request yet.
+        """
+        is_reserved = host.reserved_for is not None and now < host.reserved_until
+        return not (host.in_place or is_reserved)
 
     def end_lost(self) -> bool:
         """Free the turns of requests that do not come, and end those that were cancelled.
@@ -294,7 +298,7 @@ class Turns:
             self.left(request)
             raise
         finally:
-            host.in_place = sorted(each for each in host.in_place if each[2] is not request)
+            host.in_place = sorted(each for each in host.in_place if each[3] is not turn)
         return to_come_back(request)
 
     def return_all(self) -> None:
@@ -328,7 +332,7 @@ class Turns:
     def _begin(self, request: Request, state: RequestState) -> None:
         """Note that a request is sent."""
         state.move(Stage.SENT)
-        self._waiters.sent(request, state)
+        self._waiters.sent(request)
 
     def left(self, request: Request, *, was_sent: bool = True) -> None:
         """Note that the download of a request has ended.
@@ -345,7 +349,7 @@ class Turns:
                 self._end(host, request, was_sent)
             elif was_sent:
                 self._note_end(state.host, monotonic())
-            self._waiters.left(request)
+            self._waiters.left(request, was_sent=was_sent)
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
@@ -378,7 +382,7 @@ class Turns:
         return self._alarm.seconds_left
 
     def _forget_if_unused(self, host: PacedHost) -> None:
-        if not (host.asks or host.in_use or self._is_wanted(host.name)):
+        if not (host.asks or host.busy or host.is_waited_for):
             self._forget(host)
 
     def _forget(self, host: PacedHost) -> None:

@@ -23,7 +23,7 @@ from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnre
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.states import REFUSED, Block, State
-from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
+from scrapy_rep.gate.nofollow import is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.sites.refresh import Miss
@@ -106,10 +106,9 @@ class Gate:
         that they never wait behind one that waits for rules.
         """
         meta = request.meta
-        is_refused = NOFOLLOW_KEY in meta and is_marked(request)
-        if not (is_refused or meta.get("dont_obey_robotstxt")):
+        if not (meta.get("dont_obey_robotstxt") or is_marked(request)):
             try:
-                authority = authority_of(page_of(request) if PAGE in meta else request.url)
+                authority = authority_of(page_of(request))
             except ValueError:
                 authority = None
             if authority is not None:
@@ -117,15 +116,15 @@ class Gate:
         return f"-{slot_of(request)}"
 
     def knows(self, authority: Authority) -> bool:
-        """Return whether the rules of an authority are in memory, and hold."""
-        return self._cache.resident(authority, self._clock()) is not None
+        """Return whether the rules of an authority are in memory, and may be used now."""
+        return self._cache.has_usable(authority)
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
         """Return what blocks a request: its rules, ``room``, or the turn of its host, in order.
 
-        Nothing blocks a request that is refused. Nothing but ``room`` blocks one whose rules were
-        fetched on its behalf and are missing again: it waits for them in place, as rules that
-        expire at once would be fetched for ever.
+        Nothing blocks a request that is refused. If rules were just fetched for a request, and are
+        missing again, only ``room`` blocks it, and it waits for them in place: rules that expire at
+        once would be fetched for ever otherwise.
         """
         try:
             self._find_page(request, state)
@@ -134,11 +133,11 @@ class Gate:
         authority = state.authority
         if authority is None or request.meta.get("dont_obey_robotstxt"):
             return room
-        if NOFOLLOW_KEY in request.meta and is_marked(request):
+        if is_marked(request):
             return REFUSED
         cached = self._at_hand(authority, request)
         if isinstance(cached, Miss):
-            if state.is_looked_up or authority.has_its_rules_at(state.url):
+            if state.was_just_fetched or authority.has_its_rules_at(state.url):
                 return room
             state.miss = cached
             return Block(State.RULES, authority)
@@ -152,6 +151,7 @@ class Gate:
         self, asked: Asked, cached: CachedRules, state: RequestState, room: Block | None
     ) -> Block | None:
         """Return what blocks a request whose rules are at hand."""
+        state.was_just_fetched = False
         judgement = self._judgement(asked, cached, state)
         if self._defer_unreachable and (block := self._deferral(asked, cached, judgement)):
             state.is_looked_up = False
@@ -195,7 +195,8 @@ class Gate:
         """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
         authority, miss = state.authority, state.miss
         if authority is not None:
-            state.is_looked_up, state.miss = True, None
+            state.is_looked_up = state.was_just_fetched = True
+            state.miss = None
             self._cache.begin(authority, request, miss)
 
     def _at_hand(self, authority: Authority, request: Request) -> CachedRules | Miss:
@@ -224,7 +225,7 @@ class Gate:
 
         Raises ``ValueError`` for a URL without a usable host.
         """
-        url = page_of(request) if PAGE in request.meta else request.url
+        url = page_of(request)
         authority = state.authority = authority_of(url)
         state.host = "" if authority is None else authority.host
         state.url = url
@@ -250,7 +251,7 @@ class Gate:
             self._account.bypassed(request)
             return None
         authority = state.authority
-        if NOFOLLOW_KEY in request.meta and is_marked(request):
+        if is_marked(request):
             self._stop_nofollow(request, state.url, authority)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
@@ -382,8 +383,7 @@ class Gate:
     def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
         if judgement.pace is not None:
             pace, asker, _ = judgement.pace
-            if pace is not None or asked.authority.host in self._turns.hosts:
-                self._turns.keep(asked.request, asked.authority, pace, asker)
+            self._turns.keep(asked.request, asked.authority, pace, asker)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Refuse a request because its page asks not to follow links; that needs no rules."""

@@ -104,9 +104,9 @@ class RobotsCache:
         signal: RulesSignal,
         *,
         parse: Callable[[bytes], ParsedRobotsTxt],
-        started: Callable[[], None] = lambda: None,
-        ended: Callable[[Authority], None] = lambda authority: None,
-        waiting: Callable[[Authority], list[Any]] = lambda authority: [],
+        started: Callable[[], None],
+        ended: Callable[[Authority], None],
+        waiting: Callable[[Authority], list[Any]],
         memory_limit: int,
     ):
         self._store, self._policy = refresher.store, refresher.policy
@@ -136,6 +136,14 @@ class RobotsCache:
             return None
         self._resident.move_to_end(authority)
         return cached
+
+    def has_usable(self, authority: Authority) -> bool:
+        """Return whether memory holds something that policy lets be used now, however old."""
+        cached, now = self._resident.get(authority), self._clock()
+        return cached is not None and (
+            cached.since <= now < cached.until
+            or standing(cached.entry, now, self._policy).decision is not Decision.WAIT
+        )
 
     def held(self, authority: Authority) -> CachedRules | None:
         """Return what memory holds, whether it is still good or not."""

@@ -6,6 +6,7 @@ So for what a middleware downloads before or after a page, and by a downloader o
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.crawl.harness import MODES, crawl_in_child, visit
 from tests.crawl.middlewares import Component, inner
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import LATE, RULES, by_hand, by_hand_with_last_step, obey
+from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -122,6 +124,31 @@ async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: S
     assert len(result.downloaded) == 80
     last = max(hit.received for shop in shops for hit in shop.page_hits)
     assert sum(hit.received < last for hit in slow.page_hits) < 30
+
+
+class CountingSpider(RequestsSpider):
+    """Notes at each page how many requests for pages the downloader has, with the one that came."""
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """Nothing is found."""
+        active = self.crawler.engine.downloader.active
+        count = sum("robots.txt" not in request.url for request in active)
+        self.crawler.stats.max_value("most", count)
+        return ()
+
+
+async def test_rules_that_expire_while_a_site_waits_for_room_let_nothing_into_a_full_slot(
+    site: Site, constants: Any
+) -> None:
+    """Many sites behind one service: they wait for new rules in their queues, as before."""
+    constants("access.policy", MIN_LIFETIME=0.3)
+    rules = Reply(200, RULES, {"Cache-Control": "max-age=0"}, delay=0.2)
+    shops = site.authorities(20, rules, Reply(200, "page", delay=0.1))
+    plans = [{"url": shop.url("/x"), "meta": {"download_slot": "service"}} for shop in shops]
+    result = await visit(plans, CountingSpider, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    assert len(result.downloaded) == 20
+    assert sum(len(shop.robots_hits) for shop in shops) > 25
+    assert result.stats["most"] <= 2
 
 
 # --- downloads that a middleware makes for a request that it has in hand

@@ -132,7 +132,7 @@ def test_some_requests_of_a_full_slot_stay() -> None:
     assert worker.went_back(third, 1.0, None)
     for request, told in ((first, [("not_before", KEY, 0.0)]), (second, [])):
         assert worker.front.take(KEY) is request
-        worker.front.handed_out(request, RequestState(Stage.HEAD, slot=HOST, host=HOST))
+        worker.front.handed_out(request, RequestState(Stage.HEAD, host=HOST))
         assert worker.queue.told == [("handed_out", request, 2.0), *told]
         worker.queue.told.clear()
 
@@ -188,7 +188,7 @@ def test_without_a_shared_pace_the_queue_knows_none() -> None:
     another = worker.read()
     assert not worker.front.keep(another, TURN, True)
     assert worker.went_back(another, 1.0, None)
-    state = RequestState(Stage.HEAD, slot=HOST, host=HOST)
+    state = RequestState(Stage.HEAD, host=HOST)
     worker.front.handed_out(request, state)
     worker.front.ended(request, state)
     assert worker.queue.told == [("handed_out", request, 0.0)]
@@ -210,7 +210,7 @@ def test_what_waits_until_a_time_goes_back_for_a_minute_at_most(
 def test_the_end_of_a_download_says_when_its_site_is_due() -> None:
     """Of a host without a pace nothing is said."""
     worker = Worker()
-    state, request = RequestState(Stage.SENT, slot=HOST, host=HOST), worker.read()
+    state, request = RequestState(Stage.SENT, host=HOST), worker.read()
     worker.turns.wait = 1.5
     worker.front.ended(request, state)
     assert worker.queue.told == [("ended", request, 1.5)]

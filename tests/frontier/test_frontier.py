@@ -130,14 +130,14 @@ class Crawl:
         """A request comes to the gate and passes the last step."""
         self.active.add(request)
         state = self.frontier.reached_gate(request)
-        self.frontier.sent(request, state)
+        self.frontier.sent(request)
         state.move(Stage.SENT)
         return state
 
     def end(self, request: Request) -> None:
         """The download of a request ends."""
         self.active.discard(request)
-        self.frontier.left(request)
+        self.frontier.left(request, was_sent=True)
 
 
 def authority(host: str) -> Authority:
@@ -266,6 +266,16 @@ def test_after_a_fault_of_the_frontier_all_requests_go(
     assert behind[0].meta == {}
     assert (crawl.frontier.waiting, crawl.frontier.next_request_delay) == (0, None)
     assert not crawl.frontier.is_wanted("a.example")
+
+
+def test_after_a_fault_a_stop_still_knows_what_the_scheduler_has_given_out(crawl: Crawl) -> None:
+    """It returns that to the scheduler, and waits for direct downloads alone."""
+    a, b = crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is None
+    crawl.frontier.give_up(ValueError("a fault"))
+    for request in (a, b):
+        assert crawl.next() is request
+        assert crawl.send(request).is_scheduled
 
 
 def test_a_fault_does_not_cost_the_request_that_was_just_read(crawl: Crawl) -> None:

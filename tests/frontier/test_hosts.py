@@ -21,7 +21,7 @@ def asker(port: int = 80) -> Any:
 
 def host_with(least: float = 0.0) -> PacedHost:
     """A host that asks for nothing yet."""
-    return PacedHost("a.example", least)
+    return PacedHost("a.example", least, lambda name: False)
 
 
 def test_a_pace_lasts_for_a_day(monkeypatch: pytest.MonkeyPatch) -> None:

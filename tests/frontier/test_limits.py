@@ -14,8 +14,6 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
-from scrapy_rep.frontier.request_state import RequestState
-from scrapy_rep.frontier.states import Stage
 from tests.frontier.virtual_time import VirtualTime
 from tests.rows import rows
 
@@ -40,11 +38,6 @@ def loads_with(left: list[str], **settings: Any) -> SlotLoads:
 def request(name: str = "a.example") -> Request:
     """A request to a host."""
     return Request(f"http://{name}/")
-
-
-def sent() -> RequestState:
-    """The state of a request that has passed the last step."""
-    return RequestState(Stage.SENT)
 
 
 # --- slots
@@ -93,7 +86,7 @@ def test_a_request_counts_from_the_last_step_to_the_end_of_its_download(
     loads, page = loads_with(left, CONCURRENT_REQUESTS_PER_DOMAIN=1), request()
     assert loads.is_idle("a.example")
     assert not loads.is_full("a.example")
-    loads.sent(page, sent())
+    loads.sent(page)
     time.advance(60.0)
     assert not loads.is_idle("a.example")
     assert loads.is_full("a.example")
@@ -129,7 +122,7 @@ def test_a_request_that_reaches_the_last_step_in_that_turn_counts_once(
     """In the slot for which it was handed out."""
     loads, page = loads_with(left, CONCURRENT_REQUESTS_PER_DOMAIN=2), request()
     loads.handed_out(page, "a")
-    loads.sent(page, sent())
+    loads.sent(page)
     assert not loads.is_full("a")
     time.advance()
     assert left == []
@@ -142,16 +135,14 @@ def test_a_request_that_reaches_the_last_step_in_that_turn_counts_once(
 def test_a_request_that_reaches_the_last_step_later_counts_again(
     time: VirtualTime, left: list[str]
 ) -> None:
-    """In the slot that its state has, or else in that of its URL: it is a direct download."""
+    """In the slot that it has by then, as a direct download does."""
     loads = loads_with(left)
-    held_up, direct = request(), request()
+    held_up, direct = Request("http://b.example/", meta={"download_slot": "a"}), request()
     loads.handed_out(held_up, "a")
     time.advance()
-    state = sent()
-    state.slot = "a"
-    loads.sent(held_up, state)
+    loads.sent(held_up)
     assert not loads.is_idle("a")
-    loads.sent(direct, sent())
+    loads.sent(direct)
     assert not loads.is_idle("a.example")
     loads.left(direct)
     loads.left(held_up)
@@ -186,7 +177,7 @@ def test_what_the_downloader_no_longer_has_is_lost(time: VirtualTime) -> None:
     """A download that is cancelled sends no signal; what is on its way is no such one."""
     loads, kept, lost = loads_with([]), request(), request()
     for page in (kept, lost):
-        loads.sent(page, sent())
+        loads.sent(page)
     loads.handed_out(request(), "a")
     assert loads.lost({kept}) == {lost}
     loads.left(lost)
@@ -198,8 +189,8 @@ def test_a_request_that_is_sent_again_before_its_end_is_known_counts_once(
 ) -> None:
     """Its download was cancelled, and the same object is downloaded again at once."""
     loads, page = loads_with(left), request()
-    loads.sent(page, sent())
-    loads.sent(page, sent())
+    loads.sent(page)
+    loads.sent(page)
     loads.left(page)
     assert loads.is_idle("a.example")
 
@@ -231,9 +222,9 @@ class Demand:
         for number in numbers:
             self.demand.ended(site(number))
 
-    def has_place(self, unasked: int = 0) -> bool:
+    def may_another_begin(self, unasked: int = 0) -> bool:
         """Whether another one may begin."""
-        return self.demand.has_place(unasked)
+        return self.demand.may_another_begin(unasked)
 
 
 def site(number: int) -> Authority:
@@ -249,16 +240,16 @@ def demand(monkeypatch: pytest.MonkeyPatch) -> Demand:
 
 def test_fetches_and_rules_that_wait_for_the_engine_are_bounded_together(demand: Demand) -> None:
     """Otherwise 100,000 sites would be fetched at once, and most of their rules expire."""
-    assert demand.has_place()
-    assert demand.has_place(unasked=1)
-    assert not demand.has_place(unasked=2)
+    assert demand.may_another_begin()
+    assert demand.may_another_begin(unasked=1)
+    assert not demand.may_another_begin(unasked=2)
     demand.begin(1)
-    assert demand.has_place()
-    assert not demand.has_place(unasked=1)
+    assert demand.may_another_begin()
+    assert not demand.may_another_begin(unasked=1)
     demand.begin(2)
-    assert not demand.has_place()
+    assert not demand.may_another_begin()
     demand.end(1)
-    assert demand.has_place()
+    assert demand.may_another_begin()
 
 
 def test_a_fetch_counts_once_however_many_requests_it_is_for(demand: Demand) -> None:
@@ -266,21 +257,21 @@ def test_a_fetch_counts_once_however_many_requests_it_is_for(demand: Demand) -> 
     demand.begin(1)
     demand.time.advance(0.9)
     demand.begin(1)
-    assert not demand.has_place(unasked=1)
+    assert not demand.may_another_begin(unasked=1)
     demand.time.advance(0.1)
-    assert demand.has_place(unasked=1)
+    assert demand.may_another_begin(unasked=1)
     demand.begin(1)  # it stays old
-    assert demand.has_place(unasked=1)
+    assert demand.may_another_begin(unasked=1)
     demand.end(7)
     demand.end(1, 1)
-    assert not demand.has_place(unasked=2)
+    assert not demand.may_another_begin(unasked=2)
 
 
 def test_as_many_fetches_may_begin_as_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """If that is more."""
     demand = Demand(monkeypatch, concurrent=4)
-    assert demand.has_place(unasked=3)
-    assert not demand.has_place(unasked=4)
+    assert demand.may_another_begin(unasked=3)
+    assert not demand.may_another_begin(unasked=4)
 
 
 def test_a_fetch_of_a_second_makes_room_for_another(demand: Demand) -> None:
@@ -288,15 +279,15 @@ def test_a_fetch_of_a_second_makes_room_for_another(demand: Demand) -> None:
     demand.begin(1)
     demand.time.advance(0.25)
     demand.begin(2)
-    assert not demand.has_place()
+    assert not demand.may_another_begin()
     assert len(demand.time.timers) == 1
     demand.time.advance(0.74)
-    assert (demand.offers, demand.has_place()) == (0, False)
+    assert (demand.offers, demand.may_another_begin()) == (0, False)
     demand.time.advance(0.01)
     assert demand.offers == 1
-    assert demand.has_place()
+    assert demand.may_another_begin()
     demand.begin(3)
-    assert not demand.has_place()
+    assert not demand.may_another_begin()
     demand.time.advance(0.25)
     assert demand.offers == 2
     demand.time.advance(0.75)
@@ -309,23 +300,23 @@ def test_a_fetch_is_not_slow_because_the_loop_is(demand: Demand) -> None:
     demand.begin(1, 2)
     demand.time.now += 30.0
     demand.time.advance()
-    assert not demand.has_place()
+    assert not demand.may_another_begin()
     demand.time.advance(0.9)
-    assert (demand.offers, demand.has_place()) == (0, False)
+    assert (demand.offers, demand.may_another_begin()) == (0, False)
     demand.time.advance(0.1)
-    assert (demand.offers, demand.has_place()) == (1, True)
+    assert (demand.offers, demand.may_another_begin()) == (1, True)
 
 
 def test_all_fetches_of_a_second_are_old_at_once(demand: Demand) -> None:
     """The oldest are first."""
     demand.begin(1, 2)
     demand.time.advance(1.0)
-    assert demand.has_place(unasked=1)
+    assert demand.may_another_begin(unasked=1)
 
 
 def test_no_timer_is_set_where_only_rules_wait_for_the_engine(demand: Demand) -> None:
     """That the engine asks is the event."""
-    assert not demand.has_place(unasked=2)
+    assert not demand.may_another_begin(unasked=2)
     assert demand.time.timers == []
 
 
@@ -334,20 +325,20 @@ def test_old_fetches_have_a_bound_of_their_own(demand: Demand) -> None:
     for number in range(3):
         demand.begin(number)
     demand.time.advance(1.0)
-    assert not demand.has_place()
+    assert not demand.may_another_begin()
     assert demand.time.timers == []
     demand.pauses = 1
-    assert demand.has_place()
+    assert demand.may_another_begin()
     demand.pauses = 0
     demand.end(0)
-    assert demand.has_place()
+    assert demand.may_another_begin()
 
 
 def test_the_timer_ends_with_the_crawl(demand: Demand) -> None:
     """Though there may be none."""
     demand.demand.close()
     demand.begin(1, 2)
-    assert not demand.has_place()
+    assert not demand.may_another_begin()
     demand.demand.close()
     demand.demand.close()
     assert demand.time.timers == []

@@ -51,7 +51,7 @@ class Worker:
 
     def asking(self) -> PacedHost:
         """The host, which asks for an interval from now on; a request waits for its turn."""
-        host = PacedHost(NAME, 0.0)
+        host = PacedHost(NAME, 0.0, lambda name: False)
         host.heed(ASKER, INTERVAL)
         host.reserved_for = Request(f"http://{NAME}/waits")
         return host

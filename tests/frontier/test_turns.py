@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.frontier.places import Places
-from scrapy_rep.frontier.request_state import RequestState, RequestStates
+from scrapy_rep.frontier.request_state import RequestStates
 from scrapy_rep.frontier.states import Stage
 from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.scrapy_names import ScrapyNames
@@ -48,13 +48,13 @@ class Sites:
         """Whether a site is parked for the turn of a host."""
         return host in self.wanted
 
-    def sent(self, request: Request, state: RequestState) -> None:
+    def sent(self, request: Request) -> None:
         """A request has passed the last step."""
         self.ways.append(("sent", request.url))
 
-    def left(self, request: Request) -> None:
+    def left(self, request: Request, *, was_sent: bool) -> None:
         """A download has ended."""
-        self.ways.append(("left", request.url))
+        self.ways.append(("left" if was_sent else "gave way", request.url))
 
 
 class Desk:
@@ -70,7 +70,7 @@ class Desk:
         scrapy, stats = ScrapyNames(crawler), RepStats(self.counts)  # type: ignore[arg-type]
         ours = RepSettings.from_settings(crawler.settings)
         places = Places(scrapy, stats)
-        self.turns = Turns(crawler, ours, scrapy, places, self.sites, stats)
+        self.turns = Turns(crawler, ours, scrapy, places, self.sites, stats, None, "")
 
     def keep(self, name: str, interval: float | None, port: int = 80, **kwargs: Any) -> None:
         """The robots.txt of a host asks for a pace, or for none."""
@@ -220,6 +220,36 @@ def test_a_turn_that_is_not_claimed_in_a_second_goes_to_another_request(desk: De
     assert not desk.reserve(first)
 
 
+def test_a_turn_is_not_free_before_the_downloader_has_its_request(desk: Desk) -> None:
+    """The engine gets the request after the turn is reserved for it."""
+    request = desk.request("a")
+    desk.active.discard(request)
+    assert desk.reserve(request)
+    assert not desk.turns.is_due("a")
+    assert not desk.reserve(desk.request("a"))
+    assert not desk.turns.is_due("a")
+
+
+async def test_one_object_that_waits_twice_gets_two_turns(desk: Desk) -> None:
+    """Whatever downloads it waits for both."""
+    first = desk.send("a")
+    same = desk.request("a")
+    waits = [desk.arrive(same)]
+    await settle()
+    desk.sites.states[same].move(Stage.CHECKED)
+    waits.append(desk.arrive(same))
+    await settle()
+    desk.end(first)
+    desk.time.advance(5.0)
+    await settle()
+    assert [each.called for each in waits] == [True, False]
+    desk.end(same)
+    desk.active.add(same)
+    desk.time.advance(5.0)
+    await settle()
+    assert [each.called for each in waits] == [True, True]
+
+
 def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk: Desk) -> None:
     """It was answered from a cache, or dropped."""
     first, second = desk.request("a"), desk.request("a")
@@ -228,7 +258,6 @@ def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk
     assert not desk.turns.end_lost()
     assert list(desk.turns.occupied) == ["a"]
     desk.active.discard(first)
-    assert desk.turns.is_due("a")
     assert desk.turns.end_lost()
     assert desk.sites.dues == ["a"]
     assert desk.turns.occupied == {}

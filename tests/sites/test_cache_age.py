@@ -45,6 +45,17 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
     assert bench.fetches == 2
 
 
+async def test_what_may_be_used_is_said_without_a_fetch() -> None:
+    """In its last tenth, and while it is unreachable, too; not when it has expired."""
+    bench = Bench(RULES)
+    assert not bench.cache.has_usable(HERE)
+    await ask(bench)
+    for days, is_usable in ((0.0, True), (0.95, True), (0.1, False)):
+        bench.clock.now += days * DAY
+        assert bench.cache.has_usable(HERE) is is_usable
+    assert bench.fetches == 1
+
+
 async def test_a_fault_in_the_background_leaves_a_good_copy_in_force(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
