@@ -1,4 +1,4 @@
-"""Which site goes next, and which ones wait for what.
+"""Which sites are ready, and which ones wait for what.
 
 The frontiers of this field (Mercator, Heritrix, BUbiNG, URLFrontier) keep state by site, not by
 request, and so does this one: a site that has to wait costs one entry, and its requests stay in
@@ -6,32 +6,16 @@ their queue, in memory or on disk. :mod:`scrapy_rep.frontier.states` has the tab
 events, which this module follows. It knows nothing of Scrapy, of clocks or of sockets: it asks an
 :class:`Admission`, and takes requests out of :class:`SiteQueues`.
 
-**A call** (:meth:`Sites.next`) asks one site after another for its head, until one is blocked by
-nothing, in this order:
+**A call** (:meth:`Sites.next`) asks one ready site after another for its head, until one is blocked
+by nothing. :mod:`scrapy_rep.frontier.order` says which one is next. If no site is ready, those are
+asked whose slot is busy, but not full. So a slot gets a second request only if no other slot could
+take it: two slow sites would otherwise take the whole downloader (two sites with pages of 2 s
+beside ten of 50 ms: 16 concurrent requests make 40 pages a second of the ten, instead of all that
+they can). A site goes to the end of its line when it has handed a request out.
 
-1. sites for which a fetch may begin; they begin it, and hand nothing out;
-2. sites whose rules have come. At the end of the ring, rules that live for a minute would expire
-   before 100,000 other sites were through, and be fetched again: 2.6 million times for 300,000
-   pages, and 0.3 million times in this order (simulated);
-3. sites that were woken by something else, alternating with the *ring* of all other ready sites;
-   after each request of other sites, one site whose host is due is asked;
-4. if nothing else is ready, sites whose slot is busy, but not full;
-5. then sites whose last request was one that is refused; but after each page of other sites, one
-   of them is asked.
-
-A site goes to the end of the ring when it has handed a page out. Because of 3., hosts that are due
-get half of the processor at most. Beside 1,100 of them, which could use all of it, 20 plain sites
-got 1,855 of 3,711 pages; when all woken sites stood in one line, 713 of 3,654. Because of 4., a
-slot gets a second request only if no other slot could take it: two slow sites would otherwise take
-the whole downloader (two sites with pages of 2 s beside ten of 50 ms: 16 concurrent requests make
-40 pages a second of the ten, instead of all that they can). Because of 5., sites of which much is
-refused hardly delay pages, though a refusal takes the engine a millisecond. Beside 1,000 sites of
-100 requests that did not answer, 3,000 pages came in 80 s, and in 154 s when these sites were in
-the ring.
-
-**No event walks all sites.** It looks at those that it wakes, and a call asks :data:`MOST_ASKED` at
-most. If more are ready, it returns None and wakes the engine for the next iteration of the event
-loop, so that responses are not kept waiting.
+**No event walks all sites.** It looks only at those that it wakes, and a call asks
+:data:`MOST_ASKED` at most. If more are ready, it returns None and wakes the engine for the next
+iteration of the event loop, so that responses are not kept waiting.
 
 **What is freed wakes the site that has waited longest**, one for each :class:`Block`. When that one
 is asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites
@@ -49,13 +33,13 @@ its key, without a head: what waits for a fetch stays in its queue.
 from __future__ import annotations
 
 from bisect import insort
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from heapq import heappop, heappush
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from scrapy_rep.frontier.by_priority import ByPriority
+from scrapy_rep.frontier.order import Line, ReadySites
 from scrapy_rep.frontier.states import FETCH, READY, REFUSED, SHOWN, SITE, Block, Event, State
 
 if TYPE_CHECKING:
@@ -128,7 +112,6 @@ class Site:
         "counted",
         "heads",
         "key",
-        "may_share",
         "size",
         "state",
         "woken_by",
@@ -141,8 +124,6 @@ class Site:
         """What it is parked for."""
         self.woken_by: Block | None = None
         """What it was woken for, until it is asked."""
-        self.may_share = False
-        """It was woken because nothing else is ready."""
         self.heads: list[Head] | tuple[()] = ()
         self.size = 0
         """Its requests, heads included."""
@@ -158,10 +139,6 @@ class Waiting:
     def __init__(self) -> None:
         self.sites = 0
         self.requests = 0
-
-
-ReadySites: TypeAlias = "deque[Site] | ByPriority[Site]"
-"""Ready sites in the order in which they are asked: by arrival, or by priority."""
 
 
 class Sites:
@@ -190,21 +167,14 @@ class Sites:
         """The blocks of slots that are busy, but not full. The first one has waited longest."""
         self._until: list[tuple[float, int, Site]] = []
         """The sites that are parked until a time."""
-        self._for_fetch: deque[Site] = deque()
-        self._ring: ReadySites = ByPriority(self._order_of) if by_priority else deque()
-        self._with_rules: ReadySites = self._ring if by_priority else deque()
-        self._woken: ReadySites = self._ring if by_priority else deque()
-        self._due: ReadySites = self._ring if by_priority else deque()
-        self._freed_into: dict[State, ReadySites] = {
-            State.FETCH: self._for_fetch,
-            State.TURN: self._due,
-            State.ROOM: self._woken,
+        self._ready: ReadySites[Site] = ReadySites(self._order_of if by_priority else None)
+        self._freed_into: dict[State, Line[Site]] = {
+            State.FETCH: self._ready.for_fetch,
+            State.TURN: self._ready.due,
+            State.ROOM: self._ready.woken,
         }
-        self._is_ring_next = self._is_due_next = self._is_refused_next = False
-        self._asked_of: ReadySites | None = None
-        """``_due`` or ``_refused`` if that is where the site that is asked stood."""
-        self._refused: deque[Site] = deque()
-        """The sites whose last request was one that is refused. By priority, the ring has them."""
+        self._may_share = False
+        """The site that is asked was woken because nothing else is ready."""
         self._is_asking = False
         self.waiting = {state: Waiting() for state in SHOWN}
         self.requests_waiting = 0
@@ -229,13 +199,12 @@ class Sites:
 
         By priority there is one line for all ready sites, so all of them count.
         """
-        return len(self._with_rules)
+        return len(self._ready.with_rules)
 
     @property
     def is_ready(self) -> bool:
         """Whether a site is ready."""
-        lines = self._for_fetch, self._with_rules, self._ring, self._due, self._woken
-        return any(lines)
+        return bool(self._ready)
 
     def is_parked_for(self, block: Block) -> bool:
         """Return whether a site is parked for something."""
@@ -258,7 +227,7 @@ class Sites:
         site = self.by_key[key] = Site(key)
         site.size = more
         if self._admission.rules_of(key) is None:
-            self._make_ready(site, Event.PUSHED, self._ring)
+            self._make_ready(site, Event.PUSHED, self._ready.ring)
         else:
             self._park(site, Event.PUSHED, FETCH)
             self.freed(FETCH)
@@ -290,7 +259,7 @@ class Sites:
             sites.append(own)
         for site in sites:
             self._unpark(site)
-            self._make_ready(site, Event.ARRIVED, self._with_rules)
+            self._make_ready(site, Event.ARRIVED, self._ready.with_rules)
         self.freed(FETCH)
 
     def time_is(self, now: float) -> float | None:
@@ -299,7 +268,7 @@ class Sites:
             when, _, site = heappop(self._until)
             if site.block == (State.UNTIL, when):  # it may have been woken before
                 self._unpark(site)
-                self._make_ready(site, Event.TIME, self._woken)
+                self._make_ready(site, Event.TIME, self._ready.woken)
         return self._until[0][0] if self._until else None
 
     # --- between the states
@@ -322,7 +291,7 @@ class Sites:
         self.waited += site.size - site.counted
         site.counted = site.size
 
-    def _make_ready(self, site: Site, event: Event, line: ReadySites) -> None:
+    def _make_ready(self, site: Site, event: Event, line: Line[Site]) -> None:
         self._move(site, event, READY)
         line.append(site)
         if not self._is_asking:
@@ -368,57 +337,39 @@ class Sites:
                     return head
         finally:
             self._is_asking = False
-        if self.is_ready or self._busy_slots or self._refused:
+        if self._ready or self._ready.refused or self._busy_slots:
             self._wake()
         return None
 
     def _chosen(self) -> Site | None:
         """Return the site that is asked next."""
-        self._asked_of = None
-        if self._for_fetch:
-            return self._for_fetch.popleft()
-        if self._refused and self._is_refused_next:
-            self._is_refused_next = False
-            return self._beside(self._refused)
-        if self._with_rules:
-            site = self._with_rules.popleft()
-            self.freed(FETCH)  # as it no longer counts as unasked
+        self._may_share = False
+        site = self._ready.next()
+        if site is not None:
+            if self._ready.asked_of is self._ready.with_rules:
+                self.freed(FETCH)  # as it no longer counts as unasked
             return site
-        if self._due and (self._is_due_next or not (self._woken or self._ring)):
-            self._is_due_next = False
-            return self._beside(self._due)
-        self._is_ring_next = bool(self._ring) and not (self._woken and self._is_ring_next)
-        line = self._ring if self._is_ring_next else self._woken
-        if line:
-            return line.popleft()
-        if self._busy_slots:
-            block = next(iter(self._busy_slots))
-            del self._busy_slots[block]  # it goes to the end if sites of it are still parked
-            site = next(iter(self._parked[block]))
-            self._unpark(site)
-            if block in self._parked:
-                self._busy_slots[block] = None
-            self._move(site, Event.FREED, READY)
-            site.may_share = True
-            return site
-        if self._refused:
-            return self._beside(self._refused)
-        return None
-
-    def _beside(self, line: ReadySites) -> Site:
-        """Return the first site of a line that takes no turn of the sites in other lines."""
-        self._asked_of = line
-        return line.popleft()
+        if not self._busy_slots:
+            return self._ready.next_refused()
+        block = next(iter(self._busy_slots))
+        del self._busy_slots[block]  # it goes to the end if sites of it are still parked
+        site = next(iter(self._parked[block]))
+        self._unpark(site)
+        if block in self._parked:
+            self._busy_slots[block] = None
+        self._move(site, Event.FREED, READY)
+        self._may_share = True
+        return site
 
     def _ask(self, site: Site) -> Head | None:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""
         head = self._head(site)
         woken_by, block = site.woken_by, None
         if head is not None:
-            may_share = site.may_share or self._by_priority
-            may_share = may_share or not (self.is_ready or self._busy_slots)
+            may_share = self._may_share or self._by_priority
+            may_share = may_share or not (self._ready or self._busy_slots)
             block = self._admission.blocked_by(head.request, may_share)
-        site.woken_by, site.may_share = None, False
+        site.woken_by = None
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
         if head is None or block is None or block is REFUSED:
@@ -440,12 +391,10 @@ class Sites:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1
             site.counted = max(site.counted - 1, 0)
-            if self._asked_of is not self._refused:
-                self._is_refused_next = not is_refused
-                self._is_due_next |= self._asked_of is not self._due
+            self._ready.handed_out(is_refused=is_refused)
         if head is not None and site.size > 0:
-            has_own_line = is_refused and not self._by_priority
-            self._make_ready(site, Event.ASKED, self._refused if has_own_line else self._ring)
+            line = self._ready.refused if is_refused else self._ready.ring
+            self._make_ready(site, Event.ASKED, line)
         else:
             self._move(site, Event.ASKED, State.GONE)
             del self.by_key[site.key]

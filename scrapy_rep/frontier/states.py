@@ -14,8 +14,8 @@ because it would be wasted on a request that waits for something else.
 |            | way                                                 | have come                   |
 | RULES      | its rules are being fetched                         | they have come              |
 | TURN       | its host asks for a pace                            | the host is due             |
-| ROOM       | its slot is full, or it is busy and other sites are | one of its requests has     |
-|            | ready                                               | ended, or no other is ready |
+| ROOM       | its slot is full, or the slot is busy and other     | one of its requests has     |
+|            | sites are ready                                     | ended, or no other is ready |
 | UNTIL      | its robots.txt is unreachable, and is tried again   | that time has come, or its  |
 |            | later                                               | rules have                  |
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_rep.frontier.sites import MOST_ASKED, ReadySites, Site, Sites
+from scrapy_rep.frontier.sites import MOST_ASKED, Site, Sites
 from scrapy_rep.frontier.states import FETCH, REFUSED, SHOWN, SITE, Block, Event, State
 
 PARKED = frozenset(State) - {State.GONE, State.READY}
@@ -363,7 +363,8 @@ class Bench:
         self._check_counts()
         for block, parked in self.sites._parked.items():
             self._check_block(block, len(parked))
-        is_ready = self.sites.is_ready or bool(self.sites._busy_slots or self.sites._refused)
+        sites = self.sites
+        is_ready = sites.is_ready or bool(sites._busy_slots or sites._ready.refused)
         assert self.will_ask or not is_ready, "the engine is not woken"
 
     def _check_requests(self) -> None:
@@ -380,9 +381,10 @@ class Bench:
     def _check_places(self) -> None:
         """Each site is in one place, that of its state."""
         sites = self.sites
-        lines: list[ReadySites] = [sites._for_fetch, sites._ring]
+        ready = sites._ready
+        lines = [ready.for_fetch, ready.ring]
         if not self.by_priority:
-            lines += [sites._with_rules, sites._due, sites._woken, sites._refused]
+            lines += [ready.with_rules, ready.due, ready.woken, ready.refused]
         in_line = Counter(site for line in lines for site in _sites_in(line))
         parked = Counter(site for each in sites._parked.values() for site in each)
         assert max([*in_line.values(), *parked.values()], default=1) == 1
@@ -395,7 +397,6 @@ class Bench:
             assert woken.woken_by == block
             assert woken.state is State.READY
         assert len(sites._woken_for) == sum(1 for site in in_line if site.woken_by is not None)
-        assert not any(site.may_share for site in sites.by_key.values())
 
     def _check_counts(self) -> None:
         """The counters are what a recount comes to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.frontier import states
-from scrapy_rep.frontier.by_priority import ByPriority
+from scrapy_rep.frontier.order import ByPriority
 from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, Sites
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
@@ -105,6 +105,35 @@ def test_one_request_of_a_host_that_is_due_goes_after_each_other_one() -> None:
     for key in "ef":
         bench.push(key)
     assert "".join(page.key for page in bench.all()) == "eafbcd"
+
+
+def test_new_sites_leave_a_host_that_is_due_half_of_the_pages() -> None:
+    """Fetches may bring rules faster than pages come."""
+    bench = bench_with(*"abcd", places=99, most=9)
+    push_paced(bench, *"abcd")
+    assert bench.all() == []
+    for key in "efgh":
+        bench.push(key)
+    assert bench.next() is None
+    bench.arrive(*"efgh")
+    bench.advance(5.0)
+    assert "".join(page.key for page in bench.all()) == "eafbgchd"
+
+
+def test_sites_whose_rules_are_at_hand_after_all_go_in_turn_with_the_others() -> None:
+    """A store may know the rules of all sites: none is begun, and none holds up the ring."""
+    bench = bench_with(*"abcd", places=1, most=9)
+    push_paced(bench, "d")
+    assert bench.all() == []
+    for key in "efgh":
+        bench.push(key)
+    for key in "abc":
+        bench.push(key)
+    bench.gate.known.update("efgh")
+    bench.advance(5.0)
+    found = "".join(page.key for page in bench.all())
+    assert found == "edafbgch"
+    assert bench.gate.begun == []
 
 
 def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> None:
@@ -294,7 +323,7 @@ def test_the_engine_is_woken_for_a_busy_slot_that_was_not_asked_any_more() -> No
     bench.push("-", slot="other")
     bench.gate.loads["service"] = bench.gate.loads["other"] = 1
     assert bench.next() is None
-    assert not bench.sites._ring or bench.will_ask
+    assert bench.will_ask
     assert len(bench.all()) == 2
 
 
