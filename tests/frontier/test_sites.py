@@ -382,6 +382,20 @@ def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None
     assert bench.will_ask
 
 
+def test_the_engine_is_woken_for_a_slot_that_is_no_longer_full() -> None:
+    """No site is ready by that, but one may share the slot if nothing else is."""
+    bench = bench_with("a", most=2)
+    for _ in range(3):
+        bench.push("a")
+    assert len(bench.all()) == 2
+    assert bench.sites.is_parked_for(room("a"))
+    bench.will_ask = False
+    bench.leave("a")
+    assert bench.will_ask
+    assert bench.next() is not None
+    assert not bench.sites.is_parked_for(room("a"))
+
+
 def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
     """Nothing is parked for it, or it is not free after all."""
     bench = bench_with("a", most=1)
