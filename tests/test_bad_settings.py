@@ -91,10 +91,7 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ("pair", "said"),
     [
         ("REP_TIMEOUT=soon", SOON),
-        ("REP_STORE=redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
         ("REP_DECISION_LOG=none/a.jsonl", "REP_DECISION_LOG = 'none/a.jsonl': there is no folder"),
-        ("REP_WARC=none/a.warc.gz", "REP_WARC = 'none/a.warc.gz': there is no folder"),
-        ("REP_OVERRIDES=none.toml", "REP_OVERRIDES: none.toml cannot be read: No such file"),
         ("REP_STORE=sqlite://{}/script.py", "REP_STORE: '{}/script.py' is not a store"),
     ],
 )
@@ -104,7 +101,6 @@ def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str,
     assert done.returncode == 1
     assert done.stderr.startswith(said.format(project))
     assert done.stderr.count("\n") == 1
-    assert "s3cret" not in done.stderr + done.stdout
 
 
 @rows(
@@ -112,6 +108,7 @@ def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str,
     [
         ("ROBOTSTXT_OBEY", "maybe", "ROBOTSTXT_OBEY = 'maybe': must be True or False"),
         ("REP_STORE", ["redis://:s3cret@host"], "REP_STORE = <list>: must be text"),
+        ("REP_STORE", "redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
         ("REP_STORE", "postgres://user:s3cret@host/0", "or the path of a class"),
         ("REP_STORE", "robots.db", "for a file, use sqlite:NAME or sqlite:///PATH"),
     ],

@@ -191,7 +191,6 @@ async def test_where_obedience_is_off_nothing_has_to_be_built(
     ("store", "file"),
     [
         ("sqlite:", ".scrapy/robots/robots.db"),
-        ("sqlite:mine.db", ".scrapy/robots/mine.db"),
         ("sqlite://{}/far/r.db", "far/r.db"),
     ],
 )

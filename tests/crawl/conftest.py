@@ -71,8 +71,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     return take_over(monkeypatch)
 
 
-@pytest.fixture(params=[OURS[0], CUSTOM[1], *first(0, [OURS[1], CUSTOM[0]])])
+@pytest.fixture(params=first(1, OURS + CUSTOM))
 def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind, for several crawls: by default a file, and a custom one."""
+    """A store of each kind, for several crawls: by default a file."""
     with shared_store_of(request.param) as shared:
         yield shared

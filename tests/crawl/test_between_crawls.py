@@ -175,7 +175,7 @@ def copy_of(shop: Authority, age: float) -> Entry:
 
 
 @pytest.mark.parametrize("age", first(1, [DAY + 30, 30.0]))
-@pytest.mark.parametrize("wrong", first(3, [3_600, -40 * DAY, 40 * DAY, -3_600, -120, 0, 120]))
+@pytest.mark.parametrize("wrong", first(3, [3_600, -40 * DAY, 40 * DAY, -3_600]))
 async def test_a_wrong_clock_costs_no_copy(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, wrong: float, age: float
 ) -> None:

@@ -105,14 +105,14 @@ async def test_rules_paces_and_limits_are_kept(
     ("path", "order"), first(1, [("/page", 500), ("/after", 500), ("/page", 50)])
 )
 async def test_a_provider_works_with_one_place(
-    site: Site, mode: str, by: Callable[..., Any], path: str, order: int
+    site: Site, by: Callable[..., Any], path: str, order: int
 ) -> None:
     """A middleware downloads a page of another site, whose rules come late, for each request."""
     shop = site.authority(RULES)
     tokens = [site.authority(robots) for robots in (LATE, f"{RULES}Crawl-delay: {PACE}\n")]
     plans = [shop.url(f"{path}?{token.url(f'/{n}')}") for n in range(3) for token in tokens]
     settings = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    result = await visit(plans, by=inner(by, order), mode=mode, **settings)
+    result = await visit(plans, by=inner(by, order), **settings)
     assert sorted(result.downloaded) == sorted(plans)
     for token in tokens:
         assert sorted(hit.path for hit in token.page_hits) == ["/0", "/1", "/2"]

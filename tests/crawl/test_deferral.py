@@ -140,10 +140,7 @@ async def test_requests_end_at_once_if_the_next_attempt_comes_too_late(
     assert said(result, shop.url()[:-1]) == []
 
 
-@pytest.mark.parametrize("back", [True, False], ids=["back", "for ever"])
-async def test_a_good_copy_is_followed_and_nothing_waits(
-    site: Site, clock: Ahead, back: bool
-) -> None:
+async def test_a_good_copy_is_followed_and_nothing_waits(site: Site, clock: Ahead) -> None:
     """It is two days old when the site fails."""
     script = Outage(0)
     shop = site.authority(script)
@@ -151,7 +148,7 @@ async def test_a_good_copy_is_followed_and_nothing_waits(
     def tick(ended: int) -> None:
         if ended == 1:
             clock.seconds = 2 * DAY
-            script.left = 1 if back else FOR_EVER
+            script.left = FOR_EVER
 
     plans = [shop.url("/0"), shop.url("/private"), shop.url("/1")]
     result = await visit(plans, OneByOneSpider, tick=tick, **FOR_TEN_MINUTES)
@@ -176,12 +173,9 @@ async def test_requests_wait_if_the_good_copy_is_too_old(site: Site, passing: Ah
     assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
 
 
-@pytest.mark.parametrize("rules", [NOTHING, RULES], ids=["all", "some"])
-async def test_a_site_is_back_whatever_its_rules_are(
-    site: Site, passing: Ahead, rules: str
-) -> None:
+async def test_a_site_is_back_whatever_its_rules_are(site: Site, passing: Ahead) -> None:
     """Its first request is one that the rules forbid."""
-    shop = site.authority(Outage(2, rules))
+    shop = site.authority(Outage(2, NOTHING))
     plans = [shop.url(f"/private/{n}") for n in range(3)]
     result = await visit(plans, **FOR_TEN_MINUTES)
     assert result.forbidden == plans
@@ -337,14 +331,13 @@ async def test_by_hand_without_the_scheduler_requests_end_at_once(
 
 @pytest.mark.parametrize("mode", EACH_MODE)
 async def test_the_next_attempt_is_made_in_time(site: Site, mode: str) -> None:
-    """By a real clock: after a second, and two more, in each reactor mode."""
-    shop = site.authority(Outage(2))
+    """By a real clock, in each reactor mode."""
+    shop = site.authority(Outage(1))
     settings = {"REP_UNREACHABLE_TTL": [1, 5], "REP_DEFER_UNREACHABLE": 60}
     result = await visit(pages(shop, 3), mode=mode, **settings)
     assert len(result.downloaded) == 3
-    first, second, third = (hit.received for hit in shop.robots_hits)
+    first, second = (hit.received for hit in shop.robots_hits)
     assert second - first >= 1
-    assert third - second >= 2
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.closing import ItemSpider
 from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import pages
-from tests.crawl.plugin import DEMANDING, NOTHING, RULES, by_hand, obey
+from tests.crawl.plugin import DEMANDING, NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
@@ -273,21 +273,19 @@ async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: s
 # --- a crawl to which nothing was allowed
 
 
-@pytest.mark.parametrize("by", [obey, by_hand], ids=["add-on", "by hand"])
-async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site, by: Any) -> None:
+async def test_a_crawl_to_which_nothing_was_allowed_says_so(site: Site) -> None:
     """The requests are counted by what they ended in.
 
     Nothing is said of an empty crawl, and where one request passed.
     """
     shop, dark, gone = site.authority(NOTHING), site.authority(Reply(503)), site.refusing()
     urls = [*(shop.url(f"/{n}") for n in range(3)), dark.url("/a"), gone.url("/a")]
-    result = await visit(urls, by=by)
+    result = await visit(urls)
     assert warned(result) == ["No request was allowed: 3 forbidden, 2 with robots.txt unreachable"]
-    free = site.authority()
     bypassing = {"url": shop.url("/private"), "meta": {"dont_obey_robotstxt": True}}
-    passing = [[*urls[:2], plan] for plan in (free.url("/a"), bypassing, free.url("/robots.txt"))]
+    passing = [[*urls[:2], plan] for plan in (bypassing, site.authority().url("/robots.txt"))]
     for plans in ([], *passing):
-        result = await visit(plans, by=by)
+        result = await visit(plans)
         assert len(result.forbidden) == len(plans[:2])
         assert warned(result) == []
 

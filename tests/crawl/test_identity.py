@@ -128,12 +128,8 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
         ("setting", "*", "*", ""),
         ("setting", "shop bot", "shop", ""),
         ("setting", "shop\x1b[31m", "shop", ""),
-        ("setting", "Shop/1.0 bot", "Shop", ""),
-        ("setting", "SHOP (+https://example.org)", "SHOP", ""),
-        ("setting", "Mozilla/5.0 (compatible; shop; +https://example.org)", "shop", ""),
         ("spider", "shop bot", "shop", ""),
         ("meta", "shop bot", "", ""),
-        ("meta", "Shop/1.0 bot", "", ""),
     ],
 )
 async def test_the_log_says_at_the_start_who_the_crawler_is(

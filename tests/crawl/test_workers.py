@@ -22,7 +22,7 @@ from tests.crawl.pacing import slowness, taken
 from tests.crawl.worker import fill
 from tests.processes import Forked, start_python
 from tests.replies import Hang, Reply
-from tests.rows import deep, first
+from tests.rows import deep
 from tests.site import Authority, Hit, Script, Site
 from tests.stores.servers import RedisServer, running_server
 from tests.timed import timed, waits
@@ -145,17 +145,17 @@ def crawl_together(
     return Workers(server.uri, directory, REP_TIMEOUT=15, **settings)
 
 
-SIZES = first(1, [30, deep(80, 500)])
+COUNT = deep(30, 500)
+"""How many authorities there are."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("count", SIZES)
 def test_four_workers_fetch_each_robots_txt_once(
-    site: Site, server: RedisServer, tmp_path: Path, count: int
+    site: Site, server: RedisServer, tmp_path: Path
 ) -> None:
     """Ten URLs of each authority, spread over all workers: one fetch, each URL one right end."""
-    estate = Estate(site, count)
+    estate = Estate(site, COUNT)
     workers = crawl_together(server, tmp_path, estate)
     workers.finish()
     assert Counter(workers.all_ends()) == Counter(estate.expected.items())
@@ -164,10 +164,10 @@ def test_four_workers_fetch_each_robots_txt_once(
     assert min(fetches) == 1
     # A look-up that a busy machine makes late counts as failed, and is fetched for again.
     failed = sum(workers.stats(number).get("robotstxt/store/error", 0) for number in range(4))
-    assert sum(fetches) <= (2 if count == SIZES[0] else 1.01) * count + failed
+    assert sum(fetches) <= deep(2, 1.01) * COUNT + failed
     # On a busy machine one may be started when the others have done all.
     assert sum(len(workers.ends(number)) > 0 for number in range(4)) >= 2
-    print(f"fetches: {sum(fetches)} of {count} authorities")  # noqa: T201
+    print(f"fetches: {sum(fetches)} of {COUNT} authorities")  # noqa: T201
 
 
 @pytest.mark.slow
@@ -197,13 +197,13 @@ def test_a_killed_worker_loses_nothing(
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("robots", [Reply(503), Hang()], ids=["503", "hangs"])
 def test_eight_workers_make_one_round_of_attempts(
-    site: Site, server: RedisServer, tmp_path: Path, store_uri: str, robots: Any
+    site: Site, server: RedisServer, tmp_path: Path, robots: Any
 ) -> None:
     """Five sites that are down: three attempts at each, whoever makes them; the others wait.
 
     All are there before the first of 200 requests is in the queue.
     """
-    own = {"REP_STORE": store_uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
+    own = {"REP_STORE": server.uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
     shops = [site.authority(robots) for _ in range(5)]
     urls = [shop.url(f"/{n}") for n in range(40) for shop in shops]
     workers = at_work(server, tmp_path, 8, urls, **own)
@@ -222,7 +222,7 @@ def test_eight_workers_make_one_round_of_attempts(
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
-    site: Site, server: RedisServer, tmp_path: Path, store_uri: str
+    site: Site, server: RedisServer, tmp_path: Path
 ) -> None:
     """A site hangs for longer than a lease lasts: one request. Its worker is killed: another one.
 
@@ -230,7 +230,8 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     """
     term = 2.0
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
-    own = {"REP_STORE": store_uri, "REP_TIMEOUT": 60, "LEASE_TERM": term, "CONCURRENT_REQUESTS": 1}
+    store = f"sqlite://{tmp_path}/robots.db"
+    own = {"REP_STORE": store, "REP_TIMEOUT": 60, "LEASE_TERM": term, "CONCURRENT_REQUESTS": 1}
     own["QUEUE_LEASE"] = 2.0
     workers = at_work(server, tmp_path, 3, [shop.url(f"/open/{n}") for n in range(40)], **own)
     try:
@@ -353,9 +354,8 @@ def test_few_turns_are_wasted(
 
 @timed
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("store_uri", ["Redis"], indirect=True)
 def test_other_hosts_are_not_slowed(
-    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
 ) -> None:
     """They take at most 1.2 times what they take alone; each the best of two runs.
 
@@ -368,7 +368,7 @@ def test_other_hosts_are_not_slowed(
         urls = estate.urls(each, 8)
         directory = tmp_path / str(number)
         directory.mkdir()
-        workers = at_work(queue, directory, 4, urls, REP_STORE=store_uri)
+        workers = at_work(queue, directory, 4, urls, REP_STORE=server.uri)
         workers.finish()
         assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
         assert not estate.early()
@@ -398,12 +398,12 @@ LEASE = 10.0
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
-    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
 ) -> None:
     """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
     estate = PacedEstate(site, 2.0, page=0.5)
     urls = estate.urls(12, 3)
-    workers = at_work(queue, tmp_path, 4, urls, REP_STORE=store_uri, QUEUE_LEASE=8.0)
+    workers = at_work(queue, tmp_path, 4, urls, REP_STORE=server.uri, QUEUE_LEASE=8.0)
     workers.when(100)
     number = int(serving(estate).removeprefix("worker-"))
     workers.processes[number].kill()
@@ -421,11 +421,12 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_stopped_worker_makes_one_request_to_a_site_late_at_most(
-    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
+    site: Site, queue: RedisServer, tmp_path: Path
 ) -> None:
     """SIGSTOP for longer than a lease, then SIGCONT: the others go on, the pace is kept."""
     estate = PacedEstate(site, 2.0)
-    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=store_uri)
+    store = f"sqlite://{tmp_path}/robots.db"
+    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=store)
     workers.when(100)
     name = serving(estate)
     process = workers.processes[int(name.removeprefix("worker-"))]

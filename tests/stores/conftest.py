@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
-from tests.stores.deployments import ClusterDeployment, SentinelDeployment
+from tests.stores.deployments import ClusterDeployment
 from tests.stores.servers import RedisServer, running, running_server
 
 
@@ -33,16 +33,6 @@ def redis_server() -> Iterator[RedisServer]:
     """A redis-server for all tests that leave it as it is; without the program they fail."""
     with running_server() as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def sentinels() -> Iterator[SentinelDeployment]:
-    """Sentinels and what they watch, for all tests that leave them as they are."""
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        running(SentinelDeployment(Path(directory))) as deployment,
-    ):
-        yield deployment
 
 
 @pytest.fixture(scope="session")

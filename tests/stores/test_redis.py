@@ -18,7 +18,7 @@ from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, PRE
 from tests.certificate import key_and_certificate
 from tests.rows import rows
 from tests.stores.contract import SharedStoreContract, now
-from tests.stores.deployments import ClusterDeployment, SentinelDeployment
+from tests.stores.deployments import ClusterDeployment
 from tests.stores.samples import (
     NOW,
     authority,
@@ -31,7 +31,7 @@ from tests.stores.samples import (
     told,
 )
 from tests.stores.servers import RedisServer, free_port, running, running_server
-from tests.stores.turn_contract import TurnContract
+from tests.stores.turn_contract import HOST, TurnContract, granted
 
 
 @pytest.fixture
@@ -75,27 +75,6 @@ class TestRedisStore(SharedStoreContract, TurnContract):
 
 
 @pytest.mark.slow
-class TestRedisStoreOverASocket(TestRedisStore):
-    """The Redis store keeps the contract over a Unix socket, in a database of its own."""
-
-    @pytest.fixture
-    def place(self, redis_server: RedisServer, client: Any) -> str:
-        """An empty server, by its socket."""
-        return f"unix://{redis_server.socket}?db=3"
-
-
-@pytest.mark.slow
-class TestRedisStoreWithSentinels(TestRedisStore):
-    """The Redis store keeps the contract where Sentinels say which server is the master."""
-
-    @pytest.fixture
-    def place(self, sentinels: SentinelDeployment) -> str:
-        """An empty master, by its Sentinels."""
-        flush(sentinels.uri)
-        return sentinels.uri
-
-
-@pytest.mark.slow
 class TestRedisStoreInACluster(TestRedisStore):
     """The Redis store keeps the contract in a cluster of three masters."""
 
@@ -112,6 +91,18 @@ def store(redis_server: RedisServer, client: Any) -> Iterator[RedisStore]:
     store = RedisStore(redis_server.uri, clock=now)
     yield store
     store.close()
+
+
+def test_a_store_may_be_reached_by_a_socket(redis_server: RedisServer, client: Any) -> None:
+    """A Unix socket, and a database of its own: entries, leases and turns."""
+    store = RedisStore(f"unix://{redis_server.socket}?db=3", clock=now)
+    store.put(authority(), entry())
+    assert told(store.get(authority())) == entry()
+    assert told(store.lease(authority(), 15.0))
+    assert told(store.lease(authority(), 15.0)) is None
+    store.cancel_turn(HOST, granted(store, interval=0.1))
+    store.close()
+    assert client.dbsize() == 0
 
 
 def seconds_left(client: Any, number: int) -> float:
