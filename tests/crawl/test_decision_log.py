@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -187,22 +186,6 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     assert first["versions"]["scrapy"] == scrapy.__version__
     assert second["type"] == "run"
     assert first["crawl"] != second["crawl"]
-
-
-async def test_urls_are_recorded_as_asked(site: Site, tmp_path: Path) -> None:
-    """A fragment or a password is never recorded, a query on request."""
-    shop = site.authority(RULES)
-    url = shop.url("/private/x?token=s3cret#part", user="me:passw0rd")
-    page = re.escape(shop.url("/private/x"))
-    shown = {"full": rf"{page}\?token=s3cret", "path": page, "hash": r"sha256:[0-9a-f]{64}"}
-    for mode, pattern in shown.items():
-        log = tmp_path / mode
-        await record(log, [url], REP_LOG_URLS=mode)
-        [line] = decisions(log)
-        assert re.fullmatch(pattern, line["url"])
-        written = log.read_text()
-        assert "passw0rd" not in written
-        assert ("s3cret" in written) is (mode == "full")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")

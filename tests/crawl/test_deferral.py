@@ -210,24 +210,6 @@ async def test_a_bounded_number_of_sites_is_remembered(
     assert lines.count(BEGINS) > 2
 
 
-async def test_an_earlier_attempt_does_not_wait_for_a_later_one(site: Site) -> None:
-    """One site asks for an hour; another one, of whose failure is learnt later, for a second."""
-    late = site.authority(Outage(FOR_EVER, Retry_After="3600"))
-    soon = site.authority(Outage(1))
-    other = site.authority(RULES, Reply(200, "page", delay=0.3))
-    plans = [*pages(late, 3), other.url("/lead")]
-    settings = {"REP_UNREACHABLE_TTL": [1, 1], "REP_DEFER_UNREACHABLE": 7_200}
-    result = await visit(
-        plans,
-        whole=False,
-        timeout=40,
-        onward={"/lead": pages(soon, 3)},
-        CLOSESPIDER_PAGECOUNT=4 + 4,  # the robots.txt files count too
-        **settings,
-    )
-    assert sorted(result.downloaded) == sorted([other.url("/lead"), *pages(soon, 3)])
-
-
 async def test_rules_that_something_else_fetches_wake_the_site(site: Site, clock: Ahead) -> None:
     """A callback downloads a page of it directly; its own attempt would come a minute later."""
     shop, other = site.authority(Outage(1)), site.authority(RULES, Reply(200, "p", delay=0.3))

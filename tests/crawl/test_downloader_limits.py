@@ -158,15 +158,6 @@ HOW["before the gate"] = ("/page", 50)
 """The path of a page for which the middleware downloads another one, and the middleware's order."""
 
 
-async def test_a_page_may_hold_the_only_place_meanwhile(site: Site) -> None:
-    """The inner page is of another site, whose rules are awaited, too: no deadlock."""
-    token, shop = site.authority(LATE), site.authority(RULES)
-    plans = [shop.url(f"/page?{token.url('/token')}")]
-    result = await visit(plans, by=inner(obey, 950), CONCURRENT_REQUESTS=1)
-    assert result.downloaded == plans
-    assert [hit.path for hit in token.page_hits] == ["/token"]
-
-
 async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> None:
     """Where a request goes on at once when it is let go, the queue behind it is kept."""
     shop = site.authority(LATE)

@@ -19,7 +19,7 @@ from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_stall import UntilSpider
-from tests.crawl.test_workers import Workers, at_work, until
+from tests.crawl.test_workers import Workers, at_work
 from tests.replies import Hang, html
 from tests.site import Authority, Site
 from tests.stores.servers import RedisServer
@@ -122,20 +122,6 @@ async def test_what_a_dead_worker_had_comes_back(
     result = await visit([], **own(queue), whole=False)
     assert sorted(end.url for end in result.endings) == sorted(urls)
     assert result.stats["robotstxt/queue/taken_over"] == 3
-
-
-@pytest.mark.slow
-def test_sites_that_wait_stop_no_worker(site: Site, queue: RedisServer, tmp_path: Path) -> None:
-    """Four paced hosts and a silent one with fifty requests each are ahead of all others."""
-    paced = site.authorities(4, "User-agent: *\nCrawl-delay: 60\n")
-    silent = site.authority(Hang())
-    plain = site.authorities(5, "User-agent: *\nDisallow: /private\n")
-    urls = [url for shop in [*paced, silent] for url in pages(shop, 50)]
-    urls += [url for shop in plain for url in pages(shop, 8)]
-    with working(queue, tmp_path, 2, urls, REP_TIMEOUT=60):
-        until(come(plain, 8))
-    assert max(len(shop.page_hits) for shop in paced) <= 1
-    assert [len(shop.robots_hits) for shop in [*paced, silent, *plain]] == [1] * 10
 
 
 # --- as scrapy-redis has it

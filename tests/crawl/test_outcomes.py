@@ -215,14 +215,6 @@ async def test_a_coding_that_cannot_be_undone_is_the_fault_of_the_site(site: Sit
     assert len(result.lines(r"\(coding: .*next attempt in 60 s", "WARNING")) == len(BROKEN)
 
 
-async def test_not_now_is_what_its_class_is_in_the_profile_of_google(site: Site) -> None:
-    """202 is a file, and 408, 421 and 425 mean that there is none."""
-    shops = [site.authority(Reply(status, NOTHING)) for status in (202, 408, 421, 425)]
-    urls = [shop.url("/open") for shop in shops]
-    result = await visit(urls, REP_PROFILE="google")
-    assert result.kinds == ["forbidden", *["downloaded"] * 3]
-
-
 async def test_what_is_a_failure_here_is_not_taken_from_a_store(site: Site, tmp_path: Path) -> None:
     """Another crawler, by another profile, has kept it; nor is it the last good copy."""
     shops = [site.authority([Reply(status, OPEN), Reply(503)]) for status in (202, 408)]
@@ -230,14 +222,6 @@ async def test_what_is_a_failure_here_is_not_taken_from_a_store(site: Site, tmp_
     store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
     assert len((await visit(urls, REP_PROFILE="google", **store)).downloaded) == 2
     assert (await visit(urls, **store)).unreachable == urls
-
-
-async def test_access_denied_is_what_the_setting_says(site: Site) -> None:
-    """1996 section 3.1 of 401 and 403; 402 is the answer of sites that sell access to crawlers."""
-    shops = [site.authority(Reply(status)) for status in (401, 402, 403, 404)]
-    result = await visit([shop.url("/open") for shop in shops], REP_ACCESS_DENIED="disallow")
-    assert result.kinds == ["forbidden"] * 3 + ["downloaded"]
-    assert [len(shop.page_hits) for shop in shops] == [0, 0, 0, 1]
 
 
 # --- what else may happen to a fetch

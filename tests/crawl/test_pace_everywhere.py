@@ -18,23 +18,13 @@ from tests.crawl.harness import visit
 from tests.crawl.middlewares import HoldingMiddleware, inner
 from tests.crawl.pacing import HURRIED, at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
-from tests.crawl.spiders import OneByOneSpider, RequestsSpider
-from tests.replies import Reply, html
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
 
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
-
-
-async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None:
-    """`dont_obey_robotstxt`: the next request waits from its end on."""
-    slow = site.authority(SLOW, Reply(200, "page", delay=0.3))
-    onward = {"/1": [{"url": "/by", "meta": {"dont_obey_robotstxt": True}}, "/2"]}
-    await visit([slow.url("/1")], onward=onward, **HURRIED)
-    _, passing, second = slow.page_hits
-    assert passing.target == "/by"
-    assert second.received - (passing.sent or 0.0) >= 0.2
 
 
 async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
@@ -242,17 +232,6 @@ async def test_what_waits_at_the_last_step_is_given_back_at_a_stop(
 # --- other sites, and a stop
 
 
-@pytest.mark.slow
-async def test_five_slow_sites_of_fifty_do_not_slow_the_others(site: Site) -> None:
-    """They come first in the queue; all pages of the others come within their first interval."""
-    slow = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
-    others = site.authorities(45, RULES, html(delay=0.05))
-    plans = [shop.url(f"/{n}") for shops in (slow, others) for n in range(2) for shop in shops]
-    result = await visit(plans, whole=False, CLOSESPIDER_PAGECOUNT=50 + 95)
-    assert len(result.downloaded) == 95
-    assert [len(shop.page_hits) for shop in slow] == [1] * 5
-
-
 async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_path: Path) -> None:
     """A stop waits for no turn: with JOBDIR, requests are made later, once, at their pace."""
     shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
@@ -266,38 +245,3 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
     second = await visit(urls, whole=False, **job)
     assert sorted([*first.downloaded, *second.downloaded]) == urls
     assert min(gaps(shop)) >= 0.2
-
-
-async def test_what_is_remembered_is_bounded(site: Site, constants: Any) -> None:
-    """Where a crawl meets more authorities than are remembered, each is held all the same."""
-    constants("frontier.turns", _MOST_HOSTS=2)
-    shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
-    urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
-    result = await visit(urls, REP_MAX_CRAWL_DELAY=0.2)
-    assert all(min(gaps(shop)) >= 0.2 for shop in shops)
-    assert len(result.lines("asks for 30 s")) == 5
-
-
-async def test_a_host_is_not_forgotten_in_its_interval(site: Site, constants: Any) -> None:
-    """Another host begins to ask for a pace, and there is no room for both."""
-    constants("frontier.turns", _MOST_HOSTS=1)
-    one, other = site.authorities(2, "User-agent: *\nCrawl-delay: 0.4\n")
-    plans = [one.url("/0"), other.url("/0"), one.url("/1")]
-    await visit(plans, OneByOneSpider)
-    assert len(gaps(one)) == 1
-    assert gaps(one)[0] >= 0.4
-
-
-async def test_a_fault_at_the_grant_of_a_turn_ends_the_request(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends unreachable, as do all later ones to a host whose pace cannot be kept."""
-
-    def fail(*args: Any) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr("scrapy_rep.frontier.turns.Turns._grant", fail)
-    shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
-    urls = [shop.url(f"/{number}") for number in range(4)]
-    result = await visit(urls, by=by_hand, expected=["out of order"])
-    assert (len(result.downloaded), len(result.unreachable)) == (0, 4)

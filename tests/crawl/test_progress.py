@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 from twisted.internet.defer import DeferredList
 
-from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.harness import settings_of, visit, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.pacing import pages
@@ -81,23 +79,6 @@ async def test_the_time_in_which_only_paced_sites_were_left_is_counted(site: Sit
 
 
 TOTAL = "elapsed_time_seconds"
-
-
-async def test_the_number_of_requests_that_wait_can_be_asked_for(site: Site) -> None:
-    """`cache_info()` counts those in the queues of sites that wait."""
-    slow, lead = site.authority(SLOW), site.authority(RULES, Reply(200, "page", delay=0.5))
-    found: list[int] = []
-
-    class Asking(RequestsSpider):
-        def found(self, response: Response) -> Any:
-            if response.url == lead.url("/lead"):
-                gate: Any = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-                found.append(gate.cache_info()["waiting"])
-            return ()
-
-    plans = [*pages(slow, 20), lead.url("/lead")]
-    await visit(plans, Asking, whole=False, timeout=40, CLOSESPIDER_TIMEOUT=2)
-    assert found == [19]
 
 
 async def test_crawls_in_one_process_have_a_line_each(site: Site) -> None:

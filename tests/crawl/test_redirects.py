@@ -24,28 +24,6 @@ from tests.site import Authority, Site
 from tests.spellings import local_hosts
 
 
-async def test_the_limit_can_be_raised(site: Site) -> None:
-    """REP_MAX_REDIRECTS: at least five hops must be followed, more may be."""
-    last = site.authority(NOTHING)
-    for _ in range(8):
-        last = site.authority(redirect(last.url("/robots.txt")))
-    result = await visit([last.url("/a")], REP_MAX_REDIRECTS=8)
-    assert result.forbidden == [last.url("/a")]
-
-
-async def test_a_loop_is_left_after_five_hops(site: Site) -> None:
-    """To itself, and of two: unavailable, and no more requests than that."""
-    alone = site.authority(redirect("/robots.txt"))
-    first, second = site.authority(), site.authority()
-    first.robots = redirect(second.url("/robots.txt"))
-    second.robots = redirect(first.url("/robots.txt"))
-    plans = [alone.url("/a"), first.url("/a")]
-    result = await visit(plans)
-    assert result.downloaded == plans
-    assert len(alone.robots_hits) == 6
-    assert (len(first.robots_hits), len(second.robots_hits)) == (3, 3)
-
-
 async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     """From http to https and back."""
     proxy = Proxy(site)

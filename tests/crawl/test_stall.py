@@ -68,14 +68,6 @@ async def test_many_paced_hosts_delay_no_other(site: Site, mode: str) -> None:
 
 
 @pytest.mark.slow
-async def test_three_hundred_paced_hosts_delay_no_other(site: Site) -> None:
-    """With forty requests each."""
-    paced = site.authorities(300, PACED)
-    await come(site, paced, 40, timeout=280)
-    assert all(len(shop.page_hits) <= 1 for shop in paced)
-
-
-@pytest.mark.slow
 async def test_many_silent_hosts_delay_no_other(site: Site, mode: str) -> None:
     """Sixty of them with twenty requests each are ahead of all others."""
     silent = site.authorities(60, Hang())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.access.authority import Authority, authority_of
@@ -87,34 +84,6 @@ async def test_a_file_that_cannot_be_written_is_said_once(
     assert result.stats["robotstxt/store/error"] >= 1
 
 
-class DeletingSpider(RequestsSpider):
-    """Deletes a file when the first page comes, and goes on to another site."""
-
-    file: str
-    later: str
-    deleted = False
-
-    def found(self, response: Any) -> Any:
-        """The file goes."""
-        if Path(self.file).exists() and not self.deleted:
-            Path(self.file).unlink()
-            self.deleted = True
-            yield self.request(self.later)
-
-
-async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: Path) -> None:
-    """The crawl completes, and says once that the file was made again."""
-    plans, expected = plans_of(site, count=15)
-    settings = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "CONCURRENT_REQUESTS": 2}
-    later = site.authority(RULES).url("/later")
-    how = {"file": str(tmp_path / "r.db"), "later": later}
-    result = await visit(plans, DeletingSpider, **how, **settings)
-    assert result.by_url == {**expected, later: "downloaded"}
-    assert result.crawler.spider.deleted
-    assert result.lines(SAID, "WARNING") == []
-    assert len(result.lines("opened anew", "WARNING")) == 1
-
-
 async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     """One warning; and the new file serves the next crawl."""
     file = tmp_path / "r.db"
@@ -130,40 +99,6 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     assert again.by_url == expected
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert fetches == 13
-
-
-@pytest.mark.slow
-async def test_a_write_lock_held_by_another_process_slows_no_crawl(
-    site: Site, tmp_path: Path
-) -> None:
-    """15 sites take seconds, not minutes; what was learnt is written once the lock is gone.
-
-    The log says when writing is given up; when the crawl ends, what waits is written.
-    """
-    file = tmp_path / "r.db"
-    make_file(file)
-    plans, expected = plans_of(site, count=15)
-    settings = {"REP_STORE": f"sqlite://{file}", "CONCURRENT_REQUESTS": 4}
-    blocker = sqlite3.connect(file, isolation_level=None)
-    blocker.execute("BEGIN IMMEDIATE")
-    later = site.authority(RULES).url("/later")
-    unlock_at = time.monotonic() + 2.5
-
-    def unlock(spider: Any) -> None:
-        if time.monotonic() < unlock_at:  # not before writing has been given up
-            raise DontCloseSpider
-        if blocker.in_transaction:
-            blocker.execute("ROLLBACK")
-            spider.crawler.engine.crawl(spider.request(later))
-            raise DontCloseSpider
-
-    result = await visit(plans, on={signals.spider_idle: unlock}, **settings)
-    assert result.by_url == {**expected, later: "downloaded"}
-    assert len(result.lines(SAID, "WARNING")) == 1
-    blocker.close()
-    again = await visit(plans, **settings)
-    assert again.by_url == expected
-    assert again.stats.get("robotstxt/request_count", 0) == 0
 
 
 class BrokenStore(CustomStore):

@@ -16,7 +16,6 @@ import pytest
 import redis
 
 from scrapy_rep.frontier.cluster import UNDER_WAY
-from scrapy_rep.redis_queue import BATCH
 from tests.crawl.harness import WARNINGS
 from tests.crawl.pacing import slowness, taken
 from tests.crawl.worker import fill
@@ -26,9 +25,6 @@ from tests.rows import deep
 from tests.site import Authority, Hit, Script, Site
 from tests.stores.servers import RedisServer, running_server
 from tests.timed import timed, waits
-
-CONCURRENT = 16
-"""What a worker has under way at most."""
 
 PATHS = [f"/open/{n}" for n in range(7)] + [f"/private/{n}" for n in range(3)]
 
@@ -136,15 +132,6 @@ def at_work(
     return workers
 
 
-def crawl_together(
-    server: RedisServer, directory: Path, estate: Estate, **settings: Any
-) -> Workers:
-    """Four workers, their queue filled with ten URLs of each authority."""
-    with redis.Redis(port=server.port) as client:
-        fill(client, estate.expected)
-    return Workers(server.uri, directory, REP_TIMEOUT=15, **settings)
-
-
 COUNT = deep(30, 500)
 """How many authorities there are."""
 
@@ -156,7 +143,9 @@ def test_four_workers_fetch_each_robots_txt_once(
 ) -> None:
     """Ten URLs of each authority, spread over all workers: one fetch, each URL one right end."""
     estate = Estate(site, COUNT)
-    workers = crawl_together(server, tmp_path, estate)
+    with redis.Redis(port=server.port) as client:
+        fill(client, estate.expected)
+    workers = Workers(server.uri, tmp_path, REP_TIMEOUT=15)
     workers.finish()
     assert Counter(workers.all_ends()) == Counter(estate.expected.items())
     estate.check_pages()
@@ -168,29 +157,6 @@ def test_four_workers_fetch_each_robots_txt_once(
     # On a busy machine one may be started when the others have done all.
     assert sum(len(workers.ends(number)) > 0 for number in range(4)) >= 2
     print(f"fetches: {sum(fetches)} of {COUNT} authorities")  # noqa: T201
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("count", SIZES)
-def test_a_killed_worker_loses_nothing(
-    site: Site, server: RedisServer, tmp_path: Path, count: int
-) -> None:
-    """SIGKILL at mid-crawl: all URLs end right, whoever held which lease.
-
-    Twice end at most those that it had under way or waiting, and had not said that they were done.
-    """
-    estate = Estate(site, count)
-    expected = estate.expected
-    workers = crawl_together(server, tmp_path, estate, QUEUE_LEASE=5.0)
-    workers.when(3 * count)
-    workers.processes[1].kill()
-    workers.finish(killed=1)
-    ends = workers.all_ends()
-    assert expected == dict(ends)
-    assert len(ends) <= len(expected) + 5 * CONCURRENT + BATCH
-    estate.check_pages()
-    print(f"ended twice: {len(ends) - len(expected)} of {10 * count}")  # noqa: T201
 
 
 @pytest.mark.slow

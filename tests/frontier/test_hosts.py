@@ -75,14 +75,3 @@ def test_a_host_heeds_a_hundred_askers() -> None:
         host.heed(asker(seconds), seconds)
     assert host.interval == 499
     assert len(host._asked) == 100
-
-
-def test_the_operators_delay_bounds_the_interval_from_below() -> None:
-    """Where nothing is asked, there is no interval."""
-    host = host_with(2.0)
-    host.heed(asker(), 1.0)
-    assert host.interval == 2
-    host.heed(asker(), 3.0)
-    assert host.interval == 3
-    host.withdraw(asker())
-    assert host.interval == 0

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_rep.frontier import states
 from scrapy_rep.frontier.order import ByPriority
-from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS, Sites
+from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
 from tests.rows import rows
@@ -318,13 +318,11 @@ def test_a_call_asks_fifty_sites_at_most_and_wakes_the_engine_for_the_others() -
 def test_the_engine_is_woken_for_a_busy_slot_that_was_not_asked_any_more() -> None:
     """Nothing else tells it."""
     bench = bench_with(most=2)
-    for number in range(MOST_ASKED):
-        bench.push(f"-{number}", slot="service")
-    bench.push("-", slot="other")
-    bench.gate.loads["service"] = bench.gate.loads["other"] = 1
+    pages = [bench.push(f"-{number}", slot="service") for number in range(MOST_ASKED)]
+    bench.gate.loads["service"] = 1
     assert bench.next() is None
     assert bench.will_ask
-    assert len(bench.all()) == 2
+    assert bench.all() == pages[:1]
 
 
 def test_a_call_in_which_nothing_is_left_wakes_nothing() -> None:
@@ -675,17 +673,6 @@ def test_an_event_is_passed_on_by_a_site_that_is_refused() -> None:
     assert bench.gate.turns == {"a": bench.pages[1]}
 
 
-def test_an_event_is_passed_on_by_a_site_that_has_gone() -> None:
-    """Its requests could not be read."""
-    bench = bench_with("-1", places=1)
-    bench.push("a")
-    bench.push("b")
-    bench.lose("a", 0)
-    assert bench.next() is None
-    assert bench.state("a") is State.GONE
-    assert bench.gate.young == {"b"}
-
-
 def test_an_event_is_not_passed_on_by_a_site_that_waits_for_the_same_again() -> None:
     """Two sites of one host whose store refuses the turn would ask each other for ever."""
     bench = bench_with("a:1", "a:2")
@@ -733,20 +720,6 @@ def test_a_slot_that_becomes_idle_wakes_a_site_for_it_at_once() -> None:
 # --- requests that cannot be read
 
 
-def test_a_site_whose_queue_gives_nothing_is_gone() -> None:
-    """It begins anew with the next push."""
-    bench = bench_with("a")
-    bench.push("a")
-    bench.push("a")
-    bench.lose("a", 0)
-    assert bench.all() == []
-    assert bench.state("a") is State.GONE
-    assert len(bench.sites.by_key) == 0
-    page = bench.push("a")
-    assert bench.sites.by_key["a"].size == 1
-    assert bench.all() == [page]
-
-
 def test_a_head_goes_though_its_queue_gives_nothing_any_more() -> None:
     """And the site is gone after it."""
     bench = bench_with("a", most=1)
@@ -776,31 +749,14 @@ def test_the_requests_in_the_other_queue_go_though_one_gives_nothing() -> None:
 # --- counts
 
 
-def test_what_waits_is_counted_with_all_requests_of_its_site() -> None:
-    """Heads and queued ones, those that are pushed meanwhile included; room is no such wait."""
-    bench = bench_with("a", "r", most=1, places=1)
-    bench.gate.paced["a"] = 5.0
+def test_what_waits_for_room_is_not_counted() -> None:
+    """Room is a limit of the operator."""
+    bench = bench_with("r", most=1)
     bench.gate.loads["r"] = 1
-    for key in "axyr":
-        bench.push(key)
-        bench.push(key)
-    bench.gate.due_at["a"] = 5.0
-    assert bench.all() == []
-    waiting = bench.sites.waiting
-    assert {state: (each.sites, each.requests) for state, each in waiting.items()} == {
-        State.TURN: (1, 2),
-        State.RULES: (1, 2),
-        State.FETCH: (1, 2),
-        State.UNTIL: (0, 0),
-    }
-    bench.push("a")
-    assert (bench.sites.sites_waiting, bench.sites.requests_waiting) == (3, 7)
-    assert waiting[State.TURN].requests == 3
     bench.push("r")
-    assert bench.sites.requests_waiting == 7
-    bench.advance(5.0)
-    assert (bench.sites.sites_waiting, bench.sites.requests_waiting) == (2, 4)
-    assert len(bench.sites.by_key) == 4
+    assert bench.all() == []
+    assert bench.state("r") is State.ROOM
+    assert (bench.sites.sites_waiting, bench.sites.waited) == (0, 0)
 
 
 def test_each_request_that_waits_is_counted_once() -> None:
@@ -834,25 +790,6 @@ def test_a_site_that_waits_counts_what_is_pushed_meanwhile_and_one_that_is_ready
     assert bench.sites.waited == 2
     bench.push("b")
     assert bench.sites.waited == 3
-
-
-def test_queues_that_join_bring_their_sites() -> None:
-    """With so many requests each: a job goes on."""
-    bench = Bench()
-    bench.gate.known.add("a")
-    queue = bench.queues[1]
-    for key in "aab":
-        queue.push(bench.page(key))
-    sites = Sites(bench.gate, bench._wake)
-    bench.sites = sites  # type: ignore[assignment]
-    sites.join(queue, {"a": 2, "b": 1})
-    assert [(key, site.size, site.state) for key, site in sites.by_key.items()] == [
-        ("a", 2, READY),
-        ("b", 1, READY),
-    ]
-    assert bench.next() is bench.pages[0]
-    assert bench.gate.young == {"b"}
-    assert bench.next() is bench.pages[1]
 
 
 def test_a_turn_is_wanted_while_a_site_is_parked_for_it_or_was_woken_for_it() -> None:

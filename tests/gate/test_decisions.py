@@ -72,18 +72,6 @@ def test_nothing_is_asked_if_nothing_listens() -> None:
     assert told.rules.verdicts == 1
 
 
-def test_decisions_by_the_same_rules_rest_on_the_same_thing() -> None:
-    """So that a listener can tell the first one."""
-    told = Told()
-    told.listen()
-    for _ in range(2):
-        told.decisions.passed(ASKED, told.rules, Judgement())
-    first, second = told.heard
-    assert first.rules is second.rules
-    assert (first.rules.outcome, first.rules.status) == ("rules", 200)
-    assert first.rules.body == b"User-agent: *\nDisallow: /private\n"
-
-
 def test_rules_that_grow_with_verdicts_are_measured() -> None:
     """Not each time, because that takes a while."""
     told = Told()

@@ -10,7 +10,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.outcome import Cause, Unreachable
-from scrapy_rep.access.policy import Decision, Policy
+from scrapy_rep.access.policy import Decision
 from scrapy_rep.sites.refresh import Miss
 from tests.crawl.leftovers import turn
 from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
@@ -223,14 +223,3 @@ async def test_no_attempt_is_made_that_cannot_help(outcome: Unreachable) -> None
     bench = Bench(outcome, RULES, retry_delays=(0.01,))
     assert (await ask(bench)).decision is Decision.DISALLOW_ALL
     assert bench.fetches == 1
-
-
-async def test_a_policy_of_no_stale_copies_disallows_at_once() -> None:
-    """`stale_if_unreachable` 0: complete disallow as soon as the authority is unreachable."""
-    bench = Bench(RULES, DOWN, policy=Policy(stale_if_unreachable=0.0))
-    await ask(bench)
-    bench.clock.now += 0.95 * DAY
-    assert (await ask(bench)).decision is Decision.FOLLOW
-    await settle()
-    known = await ask(bench)
-    assert (known.decision, known.unreachable) == (Decision.DISALLOW_ALL, True)
