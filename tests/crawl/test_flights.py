@@ -22,8 +22,8 @@ from scrapy.http import Response
 
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from tests.crawl.clock import DAY, Ahead
-from tests.crawl.harness import MODES, crawl_in_child, visit
-from tests.crawl.plugin import LATE, NOTHING, RULES, obey
+from tests.crawl.harness import MODES, visit
+from tests.crawl.plugin import LATE, NOTHING, RULES
 from tests.crawl.result import Result
 from tests.crawl.sharing import shared_store_of
 from tests.crawl.spiders import OneByOneSpider, TickingSpider
@@ -35,12 +35,14 @@ from tests.timed import waits
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("per_domain", first(1, [8, 1, 100]))
-def test_a_hundred_requests_at_once_get_one_answer(site: Site, mode: str, per_domain: int) -> None:
+async def test_a_hundred_requests_at_once_get_one_answer(
+    site: Site, mode: str, per_domain: int
+) -> None:
     """Disallow: / forbids all of them: no page, one fetch (Scrapy alone downloads most)."""
     shop = site.authority(Reply(200, NOTHING, delay=0.1))
     urls = [shop.url(f"/{number}") for number in range(100)]
-    settings = obey(CONCURRENT_REQUESTS=100, CONCURRENT_REQUESTS_PER_DOMAIN=per_domain)
-    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    limits = {"CONCURRENT_REQUESTS": 100, "CONCURRENT_REQUESTS_PER_DOMAIN": per_domain}
+    result = await visit(urls, mode=mode, **limits)
     assert result.forbidden == urls
     assert {ending.problem.type for ending in result.endings if ending.problem} == {
         "RobotsForbidden"

@@ -132,13 +132,16 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, settings: Any)
     assert managed.page_hits == []
 
 
-@pytest.mark.parametrize("line", [each.line for each in LINES.values() if each.counts_for])
-async def test_each_vocabulary_of_a_robots_txt_refuses_by_its_name(site: Site, line: str) -> None:
+async def test_each_vocabulary_of_a_robots_txt_refuses_by_its_name(site: Site) -> None:
     """A refusal says which line of the site disallows the use."""
-    shop = site.authority(f"User-agent: *\n{line}: {SAMPLES[line]}\nAllow: /\n")
-    result = await visit([shop.url("/x")], by=obey, **SKIPPING)
-    refusal = f"Forbidden by usage preference: {line} disallows train-ai (http://"
-    assert result.problem(shop.url("/x")).text.startswith(refusal)
+    lines = [each.line for each in LINES.values() if each.counts_for]
+    texts = [f"User-agent: *\n{line}: {SAMPLES[line]}\nAllow: /\n" for line in lines]
+    urls = [site.authority(text).url("/x") for text in texts]
+    result = await visit(urls, **SKIPPING)
+    assert lines
+    for line, url in zip(lines, urls, strict=True):
+        refusal = f"Forbidden by usage preference: {line} disallows train-ai (http://"
+        assert result.problem(url).text.startswith(refusal)
 
 
 @pytest.mark.parametrize("spider", [UseSpider, AsyncUseSpider])

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.signals import RobotsDecision, RobotsExchange, robots_decided, robots_fetched
-from tests.crawl.harness import crawl_in_child, visit
+from tests.crawl.harness import crawl_under, visit
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.replies import Reply, redirect
@@ -53,19 +53,19 @@ class Listener:
 
 async def heard(plans: Any, spider: Any = RequestsSpider, **settings: Any) -> Any:
     """The result of a crawl, and its listener."""
-    result = await visit(plans, spider, keep=True, **LISTENER, **settings)
+    result = await visit(plans, spider, **LISTENER, **settings)
     return result, result.crawler.get_extension(Listener)
 
 
 @pytest.mark.parametrize("how", [obey, by_hand], ids=["add-on", "by hand"])
-def test_each_decision_is_told_once(site: Site, mode: str, how: Any) -> None:
+async def test_each_decision_is_told_once(site: Site, mode: str, how: Any) -> None:
     """Also those that need no rules, and of whichever end."""
     shop, gone, down = site.authority(RULES), site.authority(Reply(404)), site.authority(Reply(503))
     allowed = [shop.url("/a"), shop.url("/b"), gone.url("/private"), shop.url("/robots.txt")]
     refused = [shop.url("/private/1"), shop.url("/private/2"), down.url("/a")]
     settings = how()
     settings["EXTENSIONS"] = {**settings.get("EXTENSIONS", {}), **LISTENER["EXTENSIONS"]}
-    result = crawl_in_child(RequestsSpider, settings, mode=mode, plans=[*allowed, *refused])
+    result = await crawl_under(mode, RequestsSpider, settings, plans=[*allowed, *refused])
     told = sorted((url, is_allowed) for url, is_allowed in result.stats["heard"])
     assert told == sorted([(url, True) for url in allowed] + [(url, False) for url in refused])
     assert sorted(result.downloaded) == sorted(allowed)
@@ -140,8 +140,8 @@ def test_the_extension_needs_the_middleware(tmp_path: Any) -> None:
         Crawler(RequestsSpider, Settings(settings))._apply_settings()
 
 
-def test_the_extension_is_silent_where_nothing_is_recorded(site: Site) -> None:
+async def test_the_extension_is_silent_where_nothing_is_recorded(site: Site) -> None:
     """A project may always enable it."""
     shop = site.authority(RULES)
-    result = crawl_in_child(RequestsSpider, by_hand(), plans=[shop.url("/a")])
+    result = await visit([shop.url("/a")], by=by_hand)
     assert not result.lines("RepRecords")
