@@ -280,6 +280,8 @@ async def test_hostile_text_in_an_override_stays_in_its_line(site: Site) -> None
     reason = "a\x1b[31m\u2028b" + "c" * 5_000
     entries = [entry(shop, "allow", reason=reason), entry(shop, "forbid", paths=["/z"])]
     result = await crawl_with(entries, [shop.url("/a")])
-    for line in result.lines("(by|An) override"):
+    lines = result.lines("(by|An) override")
+    assert lines
+    for line in lines:
         assert line.isprintable()
         assert len(line) < 1_000
