@@ -125,13 +125,15 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that hangs takes no memory without bound, and closes all the same."""
     monkeypatch.setattr("scrapy_rep.stores.blocking.QUEUE_LIMIT", 5)
     monkeypatch.setattr("scrapy_rep.stores.blocking.CLOSE_PATIENCE", 0.1)
-    store = Slow()
+    store, other = Slow(), Slow()
+    other.put(authority(), entry())
     with pytest.raises(StoreError, match="5 calls wait"):  # noqa: PT012 (which of them)
         for number in range(10):
             store.put(authority(number), entry(number))
-    store.close()
-    store.close()
-    assert store.ended == 0
-    store.gate.set()
+    for each in (store, store, other):
+        each.close()
+    assert store.ended == other.ended == 0
+    for each in (store, other):
+        each.gate.set()
     with pytest.raises(StoreError, match="closed"):
         store.get(authority())
