@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -28,6 +27,7 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import BUILT_IN, NOTHING, by_hand, obey
+from tests.polling import until
 from tests.processes import environment, run_python
 from tests.site import Site
 from tests.stores.servers import free_port
@@ -274,7 +274,7 @@ def test_a_project_that_is_deployed_to_scrapyd_obeys(site: Site, deployed: Path)
             call("schedule", **job, url=shop.url("/x"), setting=f"REP_STORE={store}")["jobid"]
             for shop, store, _ in jobs
         ]
-        poll(lambda: call("listjobs", project="shop")["finished"], len(jobs))
+        until(lambda: len(call("listjobs", project="shop")["finished"]) == len(jobs))
     for name, (_, _, said) in zip(names, jobs, strict=True):
         assert said in (deployed / "logs" / "shop" / "shop" / f"{name}.log").read_text()
     assert [len(shop.page_hits) for shop, _, _ in jobs] == [0, 1, 0]
@@ -306,24 +306,13 @@ def scrapyd(folder: Path) -> Iterator[Callable[..., Any]]:
 
         def answers() -> bool:
             assert process.poll() is None, (folder / "scrapyd.log").read_text()
-            with suppress(OSError):
-                return bool(call("daemonstatus"))
-            return False
+            return bool(call("daemonstatus"))
 
         try:
-            poll(lambda: [None] * answers(), 1)
+            until(answers)
             yield call
         finally:
             process.terminate()
-
-
-def poll(look: Callable[[], list[Any]], number: int) -> list[Any]:
-    """Look until so many things are there."""
-    end = time.monotonic() + 60
-    while len(found := look()) < number:
-        assert time.monotonic() < end, "nothing happens"
-        time.sleep(0.1)
-    return found
 
 
 def egg_of(deployed: Path) -> bytes:

@@ -16,8 +16,9 @@ import redis
 from scrapy_rep.redis_queue import BATCH, LEASE, HostQueue
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.test_host_queue import FEW, KEY, working
-from tests.crawl.test_workers import Workers, until, worker_of
+from tests.crawl.test_workers import Workers, worker_of
 from tests.crawl.worker import BySentinel, WorkerSpider
+from tests.polling import until
 from tests.replies import html
 from tests.rows import deep
 from tests.site import Site

@@ -102,17 +102,25 @@ async def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, mos
 
 
 class ImpatientSpider(RequestsSpider):
-    """Cancels a slow download of its own on its first page, and finds another page."""
+    """Cancels a slow download of its own on its first page, and finds another page.
+
+    It finds `meanwhile` while the slow page, which is of the same host, is under way.
+    """
+
+    meanwhile = ""
 
     async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
-        """The slow page is of the same host."""
+        """The slow page, and the other one."""
         for each in super().page(response):
             yield each
         if response.url.endswith("/first"):
+            if self.meanwhile:
+                yield self.request(self.meanwhile)
             download = self.crawler.engine.download_async(Request(response.urljoin("/slow")))
             with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(download, 0.3)
-            yield self.request(response.urljoin("/last"))
+                await asyncio.wait_for(download, 1.0 if self.meanwhile else 0.3)
+            if not self.meanwhile:
+                yield self.request(response.urljoin("/last"))
 
 
 @pytest.mark.parametrize("by", first(1, [obey, by_hand, by_hand_with_last_step]))
@@ -124,22 +132,6 @@ async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site
     assert result.downloaded == [shop.url("/first"), shop.url("/last")]
 
 
-class ImpatientNeighbourSpider(RequestsSpider):
-    """As above, but it finds the other page, of another port, while the slow one is under way."""
-
-    onward_to = ""
-
-    async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
-        """The slow page is of the same host."""
-        for each in super().page(response):
-            yield each
-        if response.url.endswith("/first"):
-            yield self.request(self.onward_to)
-            download = self.crawler.engine.download_async(Request(response.urljoin("/slow")))
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(download, 1.0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [obey, by_hand, by_hand_with_last_step])
 async def test_so_does_one_that_was_under_way_when_its_host_began_to_ask_for_a_pace(
@@ -149,9 +141,7 @@ async def test_so_does_one_that_was_under_way_when_its_host_began_to_ask_for_a_p
     one = site.authority(RULES, {"/slow": Reply(200, "page", delay=3.0, framing="close")})
     two = site.authority(Reply(200, SLOW, delay=0.3), host=one.host)
     plans = [one.url("/first")]
-    result = await visit(
-        plans, ImpatientNeighbourSpider, by=by, timeout=30, onward_to=two.url("/last")
-    )
+    result = await visit(plans, ImpatientSpider, by=by, timeout=30, meanwhile=two.url("/last"))
     assert result.downloaded == [one.url("/first"), two.url("/last")]
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from scrapy_rep.frontier.cluster import UNDER_WAY
 from tests.crawl.harness import WARNINGS
 from tests.crawl.pacing import slowness, taken
 from tests.crawl.worker import fill
+from tests.polling import until
 from tests.processes import Forked, start_python
 from tests.replies import Hang, Reply
 from tests.rows import deep
@@ -111,14 +112,6 @@ class Workers:
                 raise AssertionError(process.communicate()[1][-2000:]) from None
             assert process.returncode == (-signal.SIGKILL if number == killed else 0), said[-1]
         return said
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for what the workers do."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "the workers do not come along"
-        time.sleep(0.02)
 
 
 def at_work(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
-from types import MappingProxyType, MethodType, SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +30,6 @@ from scrapy.squeues import (
 )
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.access.authority import authority_of
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.queues import FrontierQueue
@@ -39,6 +38,7 @@ from scrapy_rep.frontier.states import REFUSED, Block
 from scrapy_rep.scheduler import RepScheduler
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
+from tests.frontier.test_frontier import Neighbours
 from tests.frontier.virtual_time import VirtualTime
 from tests.rows import first
 from tests.scripted import Counts
@@ -49,15 +49,11 @@ FIFO = {FifoMemoryQueue, PickleFifoDiskQueue}
 SITE = "http://a.example"
 
 
-class OpenGate:
+class OpenGate(Neighbours):
     """A gate and turns that hold up nothing; the one fake, as there are no sites to ask.
 
     It refuses what is at ``shut.example``.
     """
-
-    def key_of(self, request: Request) -> str:
-        """The authority of a request."""
-        return str(authority_of(request.url))
 
     def knows(self, authority: Any) -> bool:
         """All rules are known."""
@@ -74,16 +70,6 @@ class OpenGate:
     def is_due(self, name: str) -> bool:
         """Every host is."""
         return True
-
-    occupied: Any = MappingProxyType({})
-    """No host is occupied."""
-
-    def end_lost(self) -> bool:
-        """No turn was lost."""
-        return False
-
-    def left(self, request: Request) -> None:
-        """No turn has ended."""
 
 
 class Job:

@@ -17,6 +17,7 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.frontier.hosts import PacedHost
 from scrapy_rep.frontier.shared_pace import (
     LATEST,
+    LEASE,
     MOST_SPREAD,
     SETTLED,
     SOONEST,
@@ -31,8 +32,9 @@ from scrapy_rep.stores import Store, StoreError, Turn
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn
 from tests.crawl.sharing import CustomStore
+from tests.polling import until
 from tests.scripted import Counts
-from tests.stores.turn_contract import eventually, granted, taken, used_store
+from tests.stores.turn_contract import granted, taken, used_store
 
 NAME = "a.example"
 INTERVAL = 0.2
@@ -100,7 +102,7 @@ async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     assert taken(other, 1.0, INTERVAL, NAME).token is None
     worker.host.reserved_for = None
     worker.pace.settle(monotonic())
-    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, LEASE / 2)
 
 
 async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
@@ -109,7 +111,7 @@ async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
     """A request waits, but no place is free for it."""
     await worker.take()
     worker.pace.settle(monotonic() + UNUSED)
-    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, LEASE / 2)
 
 
 async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
@@ -119,7 +121,7 @@ async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any
     await worker.take()
     worker.host.withdraw(ASKER)
     worker.pace.ended(worker.host)
-    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, LEASE / 2)
 
 
 async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:

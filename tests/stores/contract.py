@@ -16,6 +16,7 @@ from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.stored import PREFIX, StoreError
+from tests.polling import until
 from tests.stores.operators import OperatorsContract
 from tests.stores.samples import (
     NOW,
@@ -28,7 +29,7 @@ from tests.stores.samples import (
     refused,
     told,
 )
-from tests.stores.turn_contract import eventually, granted, together
+from tests.stores.turn_contract import granted, together
 
 
 def now() -> float:
@@ -336,5 +337,5 @@ class SharedStoreContract(StoreContract):
         assert told(store.lease(authority(1), 0.4))
         store.renew(authority(1), "stranger", 30.0)
         store.flush()
-        eventually(lambda: told(other.lease(authority(1), 30.0)))
+        until(lambda: told(other.lease(authority(1), 30.0)), 10)
         assert told(other.lease(authority(), 30.0)) is None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,20 +10,10 @@ from typing import Any
 
 import redis
 
+from tests.polling import until
 from tests.stores.servers import RedisServer, free_port
 
 SLOTS = 16_384
-
-
-def until(true: Callable[[], Any], seconds: float = 15.0) -> None:
-    """A condition becomes true within some seconds; after a failure it is asked again."""
-    end = time.monotonic() + seconds
-    while True:
-        with suppress(redis.RedisError, OSError):
-            if true():
-                return
-        assert time.monotonic() < end, "the servers do not come to an agreement"
-        time.sleep(0.05)
 
 
 def says(server: RedisServer, command: str, text: str, times: int = 1) -> bool:

@@ -12,11 +12,11 @@ import pytest
 from scrapy_rep.access.policy import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoreError
+from tests.polling import until
 from tests.rows import deep, first
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory
 from tests.stores.samples import authority, entry, full_entry, gone, held, listed, rules, told
-from tests.stores.turn_contract import eventually
 
 ENTRIES: dict[int, Entry] = {
     **{number: entry(number) for number in range(40)},
@@ -198,7 +198,7 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(
         with pytest.raises(StoreError, match=r"robots\.db': "):
             store.flush()
         assert told(store.get(authority(0))) == entry(0)
-    eventually(lambda: store.flush() is None, 30)
+    until(lambda: store.flush() is None)
     assert held(path, *range(1_000)) == [*map(entry, range(1_000))]
 
 

@@ -13,11 +13,11 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_rows import LONGEST_LEASE
 from scrapy_rep.stores.stored import PREFIX, StoreError
+from tests.polling import until
 from tests.stores.asking import Asker
 from tests.stores.contract import now
 from tests.stores.obstacles import locked
 from tests.stores.samples import NOW, authority, entry, failure, listed, told
-from tests.stores.turn_contract import eventually
 from tests.timed import waits
 
 
@@ -69,7 +69,7 @@ def test_a_lock_is_over_when_it_is_over(store: SqliteStore, path: Path) -> None:
     store.flush()
     with locked(path), pytest.raises(StoreError, match="locked"):
         told(store.lease(authority(), 15.0))
-    eventually(lambda: told(store.lease(authority(), 15.0)))
+    until(lambda: told(store.lease(authority(), 15.0)))
 
 
 def test_what_cannot_be_written_waits_and_is_written_later(store: SqliteStore, path: Path) -> None:
@@ -85,7 +85,7 @@ def test_what_cannot_be_written_waits_and_is_written_later(store: SqliteStore, p
         store.put(authority(1), entry(2, at=NOW))
         store.put(authority(1), entry(3, at=NOW - 300))
     both = Entry(entry(0, at=NOW - 100).answer, failure=failure(at=NOW).failure)
-    eventually(lambda: store.flush() is None, 30)
+    until(lambda: store.flush() is None)
     later = {authority(number): entry(number, at=NOW - 100) for number in range(2, 100)}
     with closing(SqliteStore(path, clock=now)) as again:
         assert listed(again) == {authority(0): both, authority(1): entry(2, at=NOW), **later}
@@ -102,7 +102,7 @@ def test_what_waits_is_bounded(
             store.put(authority(number), entry(number))
         with pytest.raises(StoreError, match="too many changes wait to be written: 50"):
             store.put(authority(50), entry(50))
-    eventually(lambda: store.flush() is None, 30)
+    until(lambda: store.flush() is None)
     assert len(listed(store)) == 50
 
 
@@ -121,9 +121,9 @@ def test_in_an_outage_no_end_of_a_turn_takes_the_room_of_an_entry(
                 return True
             return False
 
-        eventually(is_refused, 30)
+        until(is_refused)
         store.put(authority(2), entry(2))
-    eventually(lambda: store.flush() is None, 30)
+    until(lambda: store.flush() is None)
     assert {*listed(store)} == {authority(1), authority(2)}
 
 

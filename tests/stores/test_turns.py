@@ -21,11 +21,12 @@ from scrapy_rep.stores.redis_turns import PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_rows import TABLES
 from tests.crawl.sharing import CustomStore
+from tests.polling import until
 from tests.rows import rows
 from tests.stores.obstacles import locked
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer
-from tests.stores.turn_contract import HOST, eventually, granted, refused_for, renew_often, taken
+from tests.stores.turn_contract import HOST, granted, refused_for, renew_often, taken
 
 
 @pytest.fixture(autouse=True)
@@ -146,7 +147,7 @@ def test_a_restarted_redis_server_has_all_wait(
     server.stop()
     begun = time.monotonic()
     server.start()
-    eventually(lambda: taken(redis_store, interval=0.5).token)
+    until(lambda: taken(redis_store, interval=0.5).token)
     assert time.monotonic() - begun >= 0.5
 
 

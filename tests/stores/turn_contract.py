@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from random import uniform
@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.stores import Store, StoreError, Turn
+from scrapy_rep.stores import Store, Turn
 from scrapy_rep.stores.base import RENEWED
 from scrapy_rep.stores.sqlite import SqliteStore
+from tests.polling import until
 from tests.stores.samples import NOW, told
 
 HOST = "slow.example"
@@ -53,20 +54,6 @@ def used_store(path: Path, interval: float) -> Iterator[SqliteStore]:
     store = SqliteStore(path)
     yield store
     store.close()
-
-
-def eventually(holds: Callable[[], object], limit: float = 10.0) -> None:
-    """Wait until something holds: what a store is told may be done after the next question.
-
-    A store that fails is asked again.
-    """
-    end = time.monotonic() + limit
-    while True:
-        with suppress(StoreError):
-            if holds():
-                return
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def together(*calls: Callable[[], object]) -> None:
@@ -156,19 +143,19 @@ class TurnContract:
     ) -> None:
         """The answer may be lost: the worker asks again, and no other one has the turn."""
         store.cancel_turn(HOST, granted(store, interval=0.1))
-        eventually(lambda: told(store.take_turn(HOST, 30.0, 0.1, "mine")).token)
+        until(lambda: told(store.take_turn(HOST, 30.0, 0.1, "mine")).token)
         for _ in range(2):
             assert told(store.take_turn(HOST, 30.0, 0.1, "mine")) == Turn("mine")
             assert taken(other, interval=0.1).token is None
         store.end_turn(HOST, "mine", 5.0)
-        eventually(lambda: told(store.take_turn(HOST, 30.0, 0.1, "mine")).wait > 4.0)
+        until(lambda: told(store.take_turn(HOST, 30.0, 0.1, "mine")).wait > 4.0)
 
     def test_a_refusal_says_when_the_next_turn_can_be(self, store: Store, other: Store) -> None:
         """While a turn is held it could end now; once it has ended, the time is known."""
         token = granted(store, interval=0.1)
         assert 4.9 < taken(other, interval=5.0).wait <= 5.0
         store.end_turn(HOST, token, 5.0)
-        eventually(lambda: 0 < taken(other, interval=5.0).wait <= 4.9)
+        until(lambda: 0 < taken(other, interval=5.0).wait <= 4.9, 10)
         assert taken(store, interval=5.0).wait > 0
 
     def test_the_turn_of_a_worker_that_died_lapses(self, store: Store, other: Store) -> None:
@@ -200,7 +187,7 @@ class TurnContract:
             assert turn.token or turn.wait > 1.9, "an interval runs"
             return turn.token is not None
 
-        eventually(is_granted)
+        until(is_granted)
 
     def test_a_request_without_a_turn_begins_the_interval_too(
         self, store: Store, other: Store
@@ -235,7 +222,7 @@ class TurnContract:
     ) -> None:
         """Also for workers that do not know of it."""
         store.end_turn(HOST, granted(store, interval=0.1), 60.0)
-        eventually(lambda: taken(other, interval=0.1).wait > 30.0)
+        until(lambda: taken(other, interval=0.1).wait > 30.0)
 
     def test_a_worker_that_has_to_wait_longer_gets_its_turns(
         self, store: Store, other: Store
