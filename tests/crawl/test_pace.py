@@ -278,10 +278,9 @@ async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
 async def test_the_longer_delay_of_the_operator_is_never_undercut(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Jitter varies it by up to a half; of that, what lengthens it is kept."""
-    for factor, least in ((0.5, 0.12), (1.5, 0.18)):
-        monkeypatch.setattr(Slot, "download_delay", lambda slot, by=factor: by * slot.delay)
-        shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-        await visit(pages(shop, 5), **HURRIED, DOWNLOAD_DELAY=0.12)
-        assert len(gaps(shop)) == 4
-        assert min(gaps(shop)) >= least
+    """Not by jitter either, which may halve it: here it always does."""
+    monkeypatch.setattr(Slot, "download_delay", lambda slot: slot.delay / 2)
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    await visit(pages(shop, 5), **HURRIED, DOWNLOAD_DELAY=0.12)
+    assert len(gaps(shop)) == 4
+    assert min(gaps(shop)) >= 0.12
