@@ -191,6 +191,30 @@ def test_the_interval_of_a_request_that_waits_is_said_again(worker: Worker) -> N
     assert worker.due_in == near(15.0)
 
 
+def test_a_paced_site_of_a_request_that_was_not_given_out_yet_is_kept_as_well(
+    worker: Worker,
+) -> None:
+    """The engine may have no room for long."""
+    worker.queue.push(Request(f"{SITE}/1"))
+    worker.queue.not_before(SITE, 0.0, 20.0)
+    worker.queue._step(1)
+    worker.client.zadd(f"{KEY}:due", {SITE: real_time.time() * 1e6})
+    worker.queue._beat()
+    assert worker.due_in == near(20.0 + UNDER_WAY)
+
+
+def test_a_pace_that_redis_knows_is_not_said_again(worker: Worker) -> None:
+    """The pop has moved the site by as much."""
+    worker.taken(f"{SITE}/1")
+    for number, pace in enumerate([2.01, 1 / 3]):
+        worker.queue.not_before(SITE, 0.0, pace)
+        worker.queue.push(Request(f"{SITE}/{number}"))
+        request = worker.pop()
+        assert worker.due_in == near(pace + UNDER_WAY)
+        worker.queue.handed_out(request, pace)
+        assert not worker.queue._next._advice
+
+
 def test_a_worker_that_was_declared_dead_has_nothing_to_say_of_what_it_had(worker: Worker) -> None:
     """Others have got it, and it counts no more."""
     [request] = worker.taken(f"{SITE}/1")

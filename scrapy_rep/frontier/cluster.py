@@ -68,8 +68,8 @@ class SharedQueue(Protocol):
     def rest(self) -> None:
         """Give out nothing for a moment, except what was taken already."""
 
-    def check(self) -> None:
-        """Find out whether this worker still counts as alive."""
+    def check(self) -> bool:
+        """Return whether this worker counts as alive. If not, others may get what it has."""
 
 
 class ClusterFront(Front):

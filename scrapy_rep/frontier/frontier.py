@@ -208,9 +208,9 @@ class Frontier:
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the next request that nothing blocks; None if there is none for now."""
-        if self._cluster is not None:
-            self._guarded(self._cluster.queue.check)
-        if self._front is not None:
+        if self._cluster is not None and self._guarded(self._cluster.queue.check) is False:
+            request = None  # the queue wakes the engine when it answers again
+        elif self._front is not None:
             request = self._next_of_front(self._front, pop)
             if request is None and self._cluster is not None:
                 self._cluster.read_start_list()

@@ -15,7 +15,8 @@ same number, and have one effect and one answer. What a worker has is done when 
 nor the frontier has it any more. If a worker gives no sign of life for :data:`LEASE`, another one
 puts what it had back to its old places. Only a worker that has been in contact for that long itself
 does, because after an outage nobody is dead. A worker that was declared dead drops what it has not
-sent: others have got that.
+sent: others have got that. One that is cut off from Redis stops a little before that may happen,
+and gives out nothing until Redis answers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from scrapy_rep.frontier.request_state import comes_back
 from scrapy_rep.gate.gate import Gate
 from scrapy_rep.redis_queue.next_step import MICRO, NextStep
 from scrapy_rep.redis_queue.older import OlderRequests
-from scrapy_rep.redis_queue.scripts import PUSH, STEP, Keys, octets
+from scrapy_rep.redis_queue.pushes import Pushes
+from scrapy_rep.redis_queue.scripts import STEP, Keys, octets
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.stats import RepStats
 
@@ -94,19 +96,18 @@ class HostQueue(Base):  # type: ignore[misc]
     def __init__(self, server: Any, spider: Any, key: str, serializer: Any = None):
         super().__init__(server, spider, key, serializer)
         self._keys = Keys.of(self.key)
-        self._push_script = server.register_script(PUSH)
         self._step_script = server.register_script(STEP)
         self._older = OlderRequests(server, self._keys, self._place_in)
         self._worker = token_hex(8)
-        self._buffer: deque[tuple[bytes, bytes]] = deque()
+        self._buffer: deque[_Held] = deque()
         """What was taken, and is not given out."""
         self._held: dict[Request, _Held] = {}
         self._next = NextStep()
         """What is not said yet."""
         self._fetching: dict[str, bool] = {}
         """The sites whose rules are fetched, and whether Redis was told."""
-        self._pushes: deque[tuple[int, str, bytes]] = deque()
-        self._pushed = self._steps = 0
+        self._pushes = Pushes(server, self._keys)
+        self._steps = 0
         self._unanswered: list[Any] | None = None
         """The arguments of a step whose answer has not come."""
         self._pause_until = 0.0
@@ -115,8 +116,8 @@ class HostQueue(Base):  # type: ignore[misc]
         self._offset = 0.0
         self._failing_since: float | None = None
         self._has_complained = False
-        self._to_tell, self._to_live = Alarm(self._tell), Alarm(self._beat)
-        self._to_wake = Alarm(self._wake)
+        self._to_tell = Alarm(lambda: self._try(self._step, 0))
+        self._to_live, self._to_wake = Alarm(self._beat), Alarm(self._wake)
         crawler = self._crawler = getattr(spider, "crawler", None)
         self._is_open = crawler is not None
         """Whether a crawl uses it, so that there are timers."""
@@ -172,34 +173,36 @@ class HostQueue(Base):  # type: ignore[misc]
             self.give_back(request, 0.0)
             return
         data = self._encode_request(request)
-        self._pushed += 1
         data = data.encode() if isinstance(data, str) else data
-        self._pushes.append((self._pushed, _place_of(request), data))
+        self._pushes.add(_place_of(request), data)
         if self._failing_since is None:
             self._pause_until = 0.0
-        self._try(self._send_pushes)
+        self._try(self._pushes.send, self._worker)
 
     def pop(self, timeout: int = 0) -> Request | None:
-        """Return the next request of the site that has been due for longest; None if none is."""
+        """Return the next request: sites that had to wait and all others take turns.
+
+        None if no site is due.
+        """
+        if self._frontier is None and not self.check():
+            return None
         while True:
             if not self._buffer and monotonic() >= self._pause_until:
                 self._try(self._step, BATCH)
             if not self._buffer:
                 return None
-            entry, interval = self._buffer.popleft()
-            member = entry[len(self._worker) + 1 + _STEP_DIGITS :]
-            name, _, rest = member.partition(b"\0")
+            held = self._buffer.popleft()
             try:
-                request: Request = self._decode_request(rest[_PLACE:])
+                data = self._member_of(held.entry).partition(b"\0")[2][_PLACE:]
+                request: Request = self._decode_request(data)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is no request
-                self._next.unreadable.append(entry)
                 self._cannot_read(error)
+                self._try(self._set_aside, held.entry)
                 continue
             if self._frontier is None:
-                self._next.done.append(entry)
+                self._next.done.append(held.entry)
             else:
-                known = float(interval) / MICRO if interval else None
-                self._held[request] = _Held(entry, name.decode(), known)
+                self._held[request] = held
             return request
 
     # --- what the frontier says
@@ -221,6 +224,8 @@ class HostQueue(Base):  # type: ignore[misc]
         """Advise not to ask a site for some seconds from now; say its interval if it is known."""
         self._next.not_before(name, seconds, interval)
         self._set(self._to_tell, SOON)
+        if seconds <= SOON:  # by then this worker may ask it as well
+            self._set(self._to_wake, SOON)
 
     def fetch_begins(self, name: str) -> None:
         """Note that the rules of a site are fetched; Redis is told if that takes long.
@@ -240,15 +245,16 @@ class HostQueue(Base):  # type: ignore[misc]
         self._set(self._to_wake, SOON)
 
     def handed_out(self, request: Request, interval: float) -> None:
-        """Note that a request may go, to a site with some interval."""
+        """Note that a request may go, to a site with some interval.
+
+        If Redis knows that, it has moved the site by as much when it gave out the request.
+        """
         held = self._held.get(request)
         if held is None:
             return
-        held.interval = interval
-        if interval:
-            self.not_before(held.name, interval + UNDER_WAY, interval)
-        elif held.known != 0.0:
-            self.not_before(held.name, 0.0, 0.0)
+        held.interval = interval = round(interval, 6)  # in microseconds, as Redis has it
+        if interval != held.known:
+            self.not_before(held.name, interval and interval + UNDER_WAY, interval)
 
     def ended(self, request: Request, seconds: float) -> None:
         """Note that the download of a request has ended: its site is due in some seconds."""
@@ -257,25 +263,29 @@ class HostQueue(Base):  # type: ignore[misc]
             held.has_ended = True
             self.not_before(held.name, seconds, held.interval)
 
-    def check(self) -> None:
-        """Ask whether this worker still counts as alive, if it has said nothing for long."""
-        now = monotonic()
-        if now > self._heard_at + LEASE / 3:
+    def check(self) -> bool:
+        """Return whether this worker counts as alive: ask, if it has heard nothing for long."""
+        if monotonic() > self._heard_at + LEASE / 3:
             self._try(self._step, 0)
+        is_alive = monotonic() < self._heard_at + 0.9 * LEASE
+        if not is_alive:
+            self._set(self._to_wake, RETRY)
+        return is_alive
 
     # --- steps
 
     def _step(self, most: int) -> None:
         """Say what is done, given back and advised, and take up to ``most`` requests."""
-        self._send_pushes()
+        self._pushes.send(self._worker)
         if self._unanswered is None:
             self._note_done()
             self._unanswered = self._arguments(most)
+        asked_at = monotonic()
         reply = self._step_script(self._keys, self._unanswered)
         server_time, state, wait, moved, has_old, *taken = octets(reply)
-        self._heard(server_time / MICRO)
+        self._heard(server_time / MICRO, asked_at)
         if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
-            has = self._entries() + self._next.back + self._next.unreadable
+            has = self._entries()
             self._unanswered[_WHAT_IT_HAS] = [1, len(has), *has]
             self._step(most)
             return
@@ -285,7 +295,7 @@ class HostQueue(Base):  # type: ignore[misc]
             return
         if moved:
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
-        self._buffer.extend(zip(taken[::2], taken[1::2], strict=True))
+        self._buffer.extend(map(self._taken, taken[::2], taken[1::2]))
         if most >= 0:
             self._set(self._to_live, BEAT)
         has_moved = False
@@ -300,21 +310,25 @@ class HostQueue(Base):  # type: ignore[misc]
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
         now = monotonic()
-        server_time = now + self._offset if now > self._contact_since + LEASE else 0.0
+        may_judge = self._contact_since + LEASE < now <= self._heard_at + LEASE / 3
+        server_time = now + self._offset if may_judge else 0.0
         beyond = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
         argv += [int(LEASE * MICRO), int(server_time * MICRO), beyond, 0, 0]
         return argv + self._next.arguments()
 
     def _entries(self) -> list[bytes]:
-        """Return what this worker has, as Redis has it."""
-        held = [held.entry for held in self._held.values() if held.entry]
-        return held + [entry for entry, _ in self._buffer]
+        """Return what this worker has, and what it has not yet said to be given back."""
+        has = (*self._held.values(), *self._buffer)
+        return [held.entry for held in has if held.entry] + self._next.back
 
-    def _send_pushes(self) -> None:
-        while self._pushes:
-            self._push_script(self._keys, [self._worker, *self._pushes[0]])
-            self._pushes.popleft()
+    def _taken(self, entry: bytes, interval: bytes) -> _Held:
+        name = self._member_of(entry).partition(b"\0")[0].decode("utf-8", "replace")
+        return _Held(entry, name, float(interval) / MICRO if interval else None)
+
+    def _member_of(self, entry: bytes) -> bytes:
+        """Return an entry that was taken, as it was before that."""
+        return entry[len(self._worker) + 1 + _STEP_DIGITS :]
 
     def _place_in(self, data: bytes) -> str:
         try:
@@ -342,16 +356,19 @@ class HostQueue(Base):  # type: ignore[misc]
         """
         prefix = f"{self._worker}\0".encode()
         mine = self.server.zrangebylex(self._keys.out, b"[" + prefix, b"(" + prefix[:-1] + b"\1")
-        known = {*self._entries(), *self._next.done, *self._next.back, *self._next.unreadable}
+        known = {*self._entries(), *self._next.done}
         self._next.back += [entry for entry in octets(mine) if entry not in known]
 
-    def _heard(self, server_time: float) -> None:
-        """Note that the server has answered, and since when it has done so without a break."""
+    def _heard(self, server_time: float, asked_at: float) -> None:
+        """Note that the server has answered, and since when it has done so without a break.
+
+        The answer may have taken long: this worker counts as alive from when it asked.
+        """
         now = monotonic()
         offset = server_time - now
         if now > self._heard_at + LEASE / 3 or abs(offset - self._offset) > RETRY:
             self._contact_since = now  # nobody is dead, or the clock of the server was set
-        self._heard_at, self._offset = now, offset
+        self._heard_at, self._offset = asked_at, offset
         if self._failing_since is not None:
             logger.warning(
                 "The queue in Redis answers again after %.0f s", now - self._failing_since
@@ -383,21 +400,21 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._unanswered is not None:
             self._try(self._step, 0)
         self._try(self._step, -1)
+        if self._pushes:
+            logger.error(
+                "The queue in Redis fails at the end of the crawl: %d requests that were to be "
+                "pushed are lost",
+                len(self._pushes),
+            )
 
     # --- timers and failures
-
-    def _tell(self) -> None:
-        has_due = self._next.has_due
-        self._try(self._step, 0)
-        if has_due:
-            self._wake()
 
     def _beat(self) -> None:
         self._set(self._to_live, BEAT)
         for name in self._fetching:
             self._fetching[name] = True
             self.not_before(name, UNDER_WAY)
-        for held in self._held.values():
+        for held in (*self._held.values(), *self._buffer):
             interval = held.interval or held.known
             if interval and not held.has_ended:  # it may wait for room, or be under way
                 self.not_before(held.name, interval + UNDER_WAY, interval)
@@ -420,7 +437,7 @@ class HostQueue(Base):  # type: ignore[misc]
         """Whether Redis has failed just now: each question may hold up the whole worker."""
         return self._failing_since is not None and monotonic() < self._pause_until
 
-    def _try(self, do: Callable[..., None], *args: int) -> None:
+    def _try(self, do: Callable[..., None], *args: Any) -> None:
         if self._is_put_off:
             return
         try:
@@ -429,8 +446,12 @@ class HostQueue(Base):  # type: ignore[misc]
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Note that Redis fails: it is asked again after a while. Without a crawl, raise."""
+        """Note that Redis fails: it is asked again after a while. Without a crawl, raise.
+
+        What has raised at a push is not pushed later, as whoever has called it may repeat it.
+        """
         if self._crawler is None:
+            self._pushes.clear()
             raise error
         now = monotonic()
         self._pause_until = now + RETRY
@@ -442,6 +463,11 @@ class HostQueue(Base):  # type: ignore[misc]
                 "said is kept",
                 printable(str(error)),
             )
+
+    def _set_aside(self, entry: bytes) -> None:
+        """Keep what cannot be read for a person; if this fails, it comes back some time later."""
+        self.server.rpush(self._keys.unreadable, self._member_of(entry))
+        self._next.done.append(entry)
 
     def _cannot_read(self, error: Exception) -> None:
         self._stats.inc(names.QUEUE_UNREADABLE)

@@ -10,39 +10,38 @@ MICRO: Final = 1_000_000
 
 
 class NextStep:
-    """What is done, given back, unreadable and advised, and not said yet."""
+    """What is done, given back and advised, and not said yet."""
 
     def __init__(self) -> None:
         self.done: list[bytes] = []
         self.back: list[bytes] = []
-        self.unreadable: list[bytes] = []
         self._advice: dict[str, tuple[float, float | None]] = {}
 
     def not_before(self, name: str, seconds: float, interval: float | None) -> None:
-        """Advise not to ask a site for some seconds from now; say its interval if it is known."""
-        if interval is None and name in self._advice:
-            interval = self._advice[name][1]
-        self._advice[name] = monotonic() + seconds, interval
+        """Advise not to ask a site for some seconds from now; say its interval if it is known.
 
-    @property
-    def has_due(self) -> bool:
-        """Whether a site may be asked again by now."""
-        return any(when <= monotonic() for when, _ in self._advice.values())
+        Advice without an interval never lets a site with a pace be asked earlier.
+        """
+        when = monotonic() + seconds
+        if interval is None and name in self._advice:
+            last, interval = self._advice[name]
+            when = max(when, last) if interval else when
+        self._advice[name] = when, interval
 
     def arguments(self) -> list[Any]:
         """Return all this, as arguments of the script; from now on it is said."""
         argv: list[Any] = []
-        for entries in (self.done, self.back, self.unreadable):
+        for entries in (self.done, self.back):
             argv += [len(entries), *entries]
         argv.append(len(self._advice))
         now = monotonic()
         for name, (when, interval) in self._advice.items():
             argv += [name, int(max(when - now, 0.0) * MICRO)]
-            argv.append("" if interval is None else int(interval * MICRO))
+            argv.append("" if interval is None else round(interval * MICRO))
         self.clear()
         return argv
 
     def clear(self) -> None:
         """There is nothing to say."""
-        for each in (self.done, self.back, self.unreadable, self._advice):
+        for each in (self.done, self.back, self._advice):
             each.clear()

@@ -15,11 +15,11 @@
   its pace.
 - ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
   member. ``KEY:workers``: until when each one lives unless it says more.
-- ``KEY:pushed``: the number of the last push of each worker.
+- ``KEY:pushed``: the number of the last push of each worker, which is also the time of that push.
 - ``KEY:unreadable``: what could not be read, for a person to look at.
 
 A site that has no requests is forgotten when its time has come, or when the last worker leaves an
-empty queue, so nothing grows for ever.
+empty queue. So is the last push of a worker, or after a day. Nothing grows for ever.
 """
 
 from __future__ import annotations
@@ -61,14 +61,12 @@ local function add(member)
 end
 """
 
-# Arguments: worker, number, what stands before the time, the request.
+# Arguments: worker, number; for each request, what stands before its time, and the request.
 PUSH = (
     _BEGIN
     + """
-if redis.call('HGET', pushed, ARGV[1]) == ARGV[2] then return 0 end
-redis.call('HSET', pushed, ARGV[1], ARGV[2])
-redis.call('PEXPIRE', pushed, 3600000)
-add(ARGV[3] .. n(now) .. ARGV[4])
+if redis.call('ZADD', pushed, 'CH', ARGV[2], ARGV[1]) == 0 then return 0 end
+for i = 3, #ARGV, 2 do add(ARGV[i] .. n(now + i) .. ARGV[i + 1]) end
 return 1
 """
 )
@@ -79,9 +77,8 @@ MOVE = (
     + """
 local is_list = redis.call('TYPE', older).ok == 'list'
 for i = 1, #ARGV, 2 do
-  local removed
-  if is_list then removed = redis.call('LREM', older, -1, ARGV[i])
-  else removed = redis.call('ZREM', older, ARGV[i]) end
+  local removed = is_list and redis.call('LREM', older, -1, ARGV[i])
+    or redis.call('ZREM', older, ARGV[i])
   if removed > 0 and ARGV[i + 1] == '' then redis.call('RPUSH', unreadable, ARGV[i])
   elseif removed > 0 then add(ARGV[i + 1] .. n(now + i) .. ARGV[i]) end
 end
@@ -91,23 +88,38 @@ return 1
 
 # Arguments: worker, number, how many to take (-1: the worker leaves), the lease, the time that it
 # should be, if the worker may declare another one dead, how long a request may take beyond the
-# interval of its site, whether the worker says what it has; then five lists, each preceded by its
-# length: what the worker has; what is done; given back; unreadable; and advice: name, wait,
-# interval. Advice without an interval never lets a site with a pace be asked earlier: it does not
-# know what others have made.
+# interval of its site, whether the worker says what it has; then four lists, each preceded by its
+# length: what the worker has; what is done; given back; and advice: name, wait, interval. Advice
+# without an interval never lets a site with a pace be asked earlier: it does not know what others
+# have made.
 #
 # Nothing is done for a worker that Redis does not know, or has forgotten, before it says what it
 # has. If the answer to that is lost, it says so again.
+#
+# What is written to one key is written at once, as each call takes its time. What needs memory
+# comes first: a Redis that is full refuses that, and then nothing has been removed.
 STEP = (
     _BEGIN
     + """
 local worker, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local lease, beyond, at = tonumber(ARGV[4]), tonumber(ARGV[6]), 8
 local may_judge = now - ARGV[5] < 2000000  -- otherwise the clock was set forward
+local MINUTE, DAY = 60000000, 86400000000
 local function each(size, use)
   local last = at + tonumber(ARGV[at]) * size
   for i = at + 1, last, size do use(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
   at = last + 1
+end
+local function put(list, one, two)
+  list[#list + 1] = one
+  list[#list + 1] = two
+end
+local function call(list, ...)  -- a call takes no more than some thousand arguments
+  for first = 1, #list, 4000 do
+    local arguments = {...}
+    for i = first, math.min(first + 3999, #list) do arguments[#arguments + 1] = list[i] end
+    redis.call(unpack(arguments))
+  end
 end
 local function between(set, first, last, most)
   return redis.call('ZRANGEBYLEX', set, '[' .. first, '(' .. last, 'LIMIT', 0, most)
@@ -116,11 +128,9 @@ local function member_of(entry)
   return string.sub(entry, string.find(entry, '\\0', 1, true) + 11)
 end
 local function all_back(of)
-  local entries = between(out, of .. '\\0', of .. '\\1', 1000)
-  for _, entry in ipairs(entries) do
-    redis.call('ZREM', out, entry)
-    add(member_of(entry))
-  end
+  local entries = between(out, of .. '\\0', of .. '\\1', -1)
+  for _, entry in ipairs(entries) do add(member_of(entry)) end
+  call(entries, 'ZREM', out)
   return #entries
 end
 
@@ -129,18 +139,16 @@ if lives_until < 0 then return {now, 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
 if is_new and ARGV[7] == '0' then return {now, 'unknown', 0, 0, 0} end
 local step = worker .. '\\0' .. number
-local taken = between(out, step, step .. '\\255', 1000)
-local moved, wait, paces, is_cut = 0, -1, {}, false
+local taken = most > 0 and between(out, step, step .. '\\255', most) or {}
+local wait, moved, has_old, paces = -1, 0, 0, {}
 if #taken == 0 then
-  each(1, function(entry) redis.call('ZADD', out, 0, entry) end)
-  each(1, function(entry) redis.call('ZREM', out, entry) end)
+  local has, done, intervals, times = {}, {}, {}, {}
+  each(1, function(entry) put(has, 0, entry) end)
+  each(1, function(entry) put(done, entry) end)
+  call(has, 'ZADD', out)
+  call(done, 'ZREM', out)
   each(1, function(entry)
     if redis.call('ZREM', out, entry) > 0 or is_new then add(member_of(entry)) end
-  end)
-  each(1, function(entry)
-    if redis.call('ZREM', out, entry) > 0 then
-      redis.call('RPUSH', unreadable, member_of(entry))
-    end
   end)
   each(3, function(name, wait, interval)
     local when = now + tonumber(wait)
@@ -150,78 +158,90 @@ if #taken == 0 then
       end
     else
       if wait == '0' and interval == '0' then when = RING + now end
-      redis.call('HSET', pace, name, interval)
+      put(intervals, name, interval)
     end
-    redis.call('ZADD', due, n(when), name)
+    put(times, n(when), name)
   end)
+  call(intervals, 'HSET', pace)
+  call(times, 'ZADD', due)
   if most < 0 then
-    moved = all_back(worker)
-    if moved < 1000 then redis.call('ZREM', workers, worker) end
-    redis.call('HDEL', pushed, worker)
+    all_back(worker)
+    redis.call('ZREM', workers, worker)
     local others = redis.call('ZCOUNT', workers, 0, '+inf')
     if others + redis.call('EXISTS', hosts, out, older) == 0 then
-      redis.call('UNLINK', due, pace)
+      redis.call('UNLINK', due, pace, pushed)
     end
-    return {now, 'left', 0, moved, 0}
+    return {now, 'left', 0, 0, 0}
   end
-  if may_judge then
-    local dead = redis.call('ZRANGEBYSCORE', workers, 0, '(' .. n(now), 'LIMIT', 0, 1)[1]
-    if dead and dead ~= worker then
-      moved = all_back(dead)
-      if moved < 1000 then redis.call('ZADD', workers, n(-now), dead) end
-      redis.call('HDEL', pushed, dead)
-    end
-    redis.call('ZREMRANGEBYSCORE', workers, n(86400000000 - now), '(0')
-    local last = redis.call('ZREVRANGE', workers, 0, 0, 'WITHSCORES')
-    if last[1] and tonumber(last[2]) > now + lease then  -- the clock was set back
-      redis.call('ZADD', workers, n(now + lease), last[1])
-    end
-  end
-  redis.call('ZADD', workers, n(now + lease), worker)
-  for round = 1, most do  -- a site has one request in each
-    local rest = most - #taken
-    local timed = redis.call('ZRANGEBYSCORE', due, '-inf', n(now), 'LIMIT', 0, rest)
-    local ring = redis.call('ZRANGEBYSCORE', due, n(RING), '+inf', 'LIMIT', 0, rest)
-    local names = {}
-    for i = 1, math.max(#timed, #ring) do
-      names[#names + 1] = timed[i]
-      names[#names + 1] = ring[i]
-    end
-    if rest == 0 or #names == 0 then break end
-    is_cut = round == most and #taken == 0  -- more sites may be without requests
-    local intervals = redis.call('HMGET', pace, unpack(names))
-    for i = 1, math.min(#names, rest) do
-      local name, known = names[i], intervals[i]
-      local member = between(hosts, name .. '\\0', name .. '\\1', 1)[1]
-      if member then
-        taken[#taken + 1] = step .. member
-        paces[#taken] = known or ''
-        redis.call('ZADD', out, 0, taken[#taken])
-        redis.call('ZREM', hosts, member)
-        local when = RING + now + round
-        if not known and string.sub(name, 1, 1) ~= '-' and beyond > 0 then when = now + beyond
-        elseif known and known ~= '0' then when = now + known + beyond end
-        redis.call('ZADD', due, n(when), name)
-      else
-        redis.call('ZREM', due, name)
-        redis.call('HDEL', pace, name)
+  if math.abs(lives_until - now - lease) > lease / 30 then  -- once a second
+    redis.call('ZADD', workers, n(now + lease), worker)
+    if may_judge then
+      local dead = redis.call('ZRANGEBYSCORE', workers, 0, '(' .. n(now), 'LIMIT', 0, 1)[1]
+      if dead then
+        moved = all_back(dead)
+        redis.call('ZADD', workers, n(-now), dead)
+      end
+      redis.call('ZREMRANGEBYSCORE', workers, n(DAY - now), '(0')
+      redis.call('ZREMRANGEBYSCORE', pushed, '-inf', n(now - DAY))
+      local last = redis.call('ZREVRANGE', workers, 0, 0, 'WITHSCORES')
+      if tonumber(last[2]) > now + lease then  -- the clock was set back
+        redis.call('ZADD', workers, n(now + lease), last[1])
       end
     end
+    local late = redis.call('ZREVRANGEBYSCORE', due, '(' .. n(RING), n(now + MINUTE),
+      'WITHSCORES', 'LIMIT', 0, 100)
+    times = {}
+    for i = 1, #late, 2 do
+      local interval = tonumber(redis.call('HGET', pace, late[i])) or 0
+      if late[i + 1] - now > 2 * interval then  -- the clock was set back
+        put(times, n(now + interval), late[i])
+      end
+    end
+    call(times, 'ZADD', due)
   end
-  for i = 1, most do
-    local name, when = unpack(redis.call('ZRANGE', due, 0, 0, 'WITHSCORES'))
-    wait = name and tonumber(when) < RING and tonumber(when) - now or -1
-    if wait <= 60000000 then break end
-    local interval = tonumber(redis.call('HGET', pace, name)) or 0
-    if wait <= 2 * interval then break end
-    redis.call('ZADD', due, n(now + interval), name)  -- the clock was set back
+  local names = {}
+  for round = 1, most do  -- a site has one request in each
+    local rest = most - #taken
+    if rest == 0 then break end
+    local timed = redis.call('ZRANGEBYSCORE', due, '-inf', n(now), 'LIMIT', 0, rest)
+    local ring = redis.call('ZRANGEBYSCORE', due, n(RING), '+inf', 'LIMIT', 0, rest)
+    names = {}
+    for i = 1, math.max(#timed, #ring) do put(names, timed[i], ring[i]) end
+    if #names == 0 then break end
+    local known = redis.call('HMGET', pace, unpack(names))
+    local entries, members, moves, gone = {}, {}, {}, {}
+    for i = 1, math.min(#names, rest) do
+      local name, interval = names[i], known[i]
+      local member = between(hosts, name .. '\\0', name .. '\\1', 1)[1]
+      if member then
+        put(taken, step .. member)
+        put(entries, 0, taken[#taken])
+        put(members, member)
+        paces[#taken] = interval or ''
+        local when = RING + now + round
+        if not interval and string.sub(name, 1, 1) ~= '-' and beyond > 0 then when = now + beyond
+        elseif interval and interval ~= '0' then when = now + interval + beyond end
+        put(moves, n(when), name)
+      else
+        put(gone, name)
+      end
+    end
+    call(entries, 'ZADD', out)
+    call(moves, 'ZADD', due)
+    call(members, 'ZREM', hosts)
+    call(gone, 'ZREM', due)
+    call(gone, 'HDEL', pace)
   end
-  if is_cut and #taken == 0 then wait = 0 end
+  if #taken == 0 then
+    has_old = redis.call('EXISTS', older)
+    local when = tonumber(redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or RING)
+    if #names > 0 then wait = 0  -- more sites may be without requests
+    elseif when < RING then wait = when - now end
+  end
 end
-local reply = {now, 'alive', wait, moved, redis.call('EXISTS', older)}
+local reply = {now, 'alive', wait, moved, has_old}
 for i, entry in ipairs(taken) do
-  reply[#reply + 1] = entry
-  reply[#reply + 1] = paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or ''
+  put(reply, entry, paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or '')
 end
 return reply
 """

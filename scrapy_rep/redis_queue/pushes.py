@@ -1,0 +1,53 @@
+"""The requests that a worker has to push."""
+
+from __future__ import annotations
+
+from collections import deque
+from time import time
+from typing import Any, Final
+
+from scrapy_rep.redis_queue.next_step import MICRO
+from scrapy_rep.redis_queue.scripts import PUSH, Keys
+
+MOST: Final = 100
+"""Requests that are pushed at once, after an outage."""
+
+
+class Pushes:
+    """What is to be pushed, or was without an answer.
+
+    A batch is kept as it is until it is answered, so that it has one effect however often it is
+    sent. Its number is later than all before it, and says when it was made, as Redis forgets old
+    ones.
+    """
+
+    def __init__(self, server: Any, keys: Keys):
+        self._keys = keys
+        self._script = server.register_script(PUSH)
+        self._requests: deque[tuple[str, bytes]] = deque()
+        self._batch: list[Any] = []
+        """The arguments of a push whose answer has not come."""
+        self._number = 0
+
+    def __len__(self) -> int:
+        return len(self._requests) + len(self._batch[2::2])
+
+    def add(self, place: str, data: bytes) -> None:
+        """Add a request with its place."""
+        self._requests.append((place, data))
+
+    def send(self, worker: str) -> None:
+        """Push all of them."""
+        while self:
+            if not self._batch:
+                self._number = max(self._number + 1, int(time() * MICRO))
+                self._batch = [worker, self._number]
+                for _ in range(min(len(self._requests), MOST)):
+                    self._batch += self._requests.popleft()
+            self._script(self._keys, self._batch)
+            self._batch = []
+
+    def clear(self) -> None:
+        """There is nothing to push."""
+        self._requests.clear()
+        self._batch = []
