@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import struct
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 logger = logging.getLogger("scrapy_rep")
-
-_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _LATER: Final = "_scrapy_rep_later"
 """The meta key of a head that went back to a FIFO queue, with a priority higher by one."""
@@ -140,8 +139,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         One that cannot be read is None or an error, as when its callback has another name by now.
         An error leaves an empty queue within the queue, and so does a request that could not be
         written. Such a queue gives None; there are two at most in a row, one for start requests. If
-        an error takes nothing out of the queue, its file is damaged and would fail each time; but
-        a full disk raises, as what waits to be written is not lost.
+        the file of a queue is damaged, an error takes nothing out of it, and would come each time.
         """
         request: Request | None = None
         damage: Exception | None = None
@@ -151,7 +149,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
                 request = queue.pop()
             except Exception as error:
                 if len(queue) == size:
-                    if getattr(error, "errno", None) in _NO_SPACE:
+                    if not _is_damage(error):
                         raise
                     damage = error
                     break
@@ -255,6 +253,13 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
                 "Scrapy keeps two or three files open for each site",
                 error,
             )
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return whether an error says that a file is damaged. If the disk is full, nothing is lost."""
+    if isinstance(error, OSError):
+        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, struct.error)
 
 
 def _as_it_was(request: Request) -> Request:
