@@ -184,6 +184,7 @@ class ScrapyNames:
             try:
                 if attrgetter(LIMIT)(handler):
                     handler._session.connector._limit = 0  # noqa: SLF001
+                    handler._session.connector._limit_per_host = 0  # noqa: SLF001
             except AttributeError:
                 self._lack(LIMIT, NAMES[LIMIT])
 

@@ -201,11 +201,14 @@ def in_force(
     """Return the answer that counts for this crawler, and the failure since, if there is one.
 
     A refusal counts until it expires, or until this crawler is answered otherwise: what other
-    crawlers were served since then was not served to this one.
+    crawlers were served since then was not served to this one. One through a proxy counts for less
+    than an answer that the site gave before, once the site cannot be reached.
     """
     if entry is None:
         return None, None
     answer, refusal, failure = entry.answer, entry.refusal, entry.failure
+    if refusal is not None and refusal.proxied and answer is not None and failure is not None:
+        refusal = None if failure.failed_at >= refusal.fetched_at else refusal
     if refusal is not None and (
         answer is None
         or refusal.fetched_at >= answer.fetched_at
@@ -314,8 +317,8 @@ def _learn_not_modified(entry: Entry, outcome: NotModified, now: float, policy: 
     if answer is None:  # a 304 to a question that was never asked
         unasked = Unreachable(Cause.STATUS, 304, exchange=outcome.exchange)
         return _learn_unreachable(entry, unasked, now, policy)
-    renewed = replace(answer, fetched_at=now, lifetime=outcome.lifetime, exchange=outcome.exchange)
-    return Entry(renewed)
+    lifetime = answer.lifetime if outcome.lifetime is None else outcome.lifetime
+    return Entry(replace(answer, fetched_at=now, lifetime=lifetime, exchange=outcome.exchange))
 
 
 def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: Policy) -> Entry:

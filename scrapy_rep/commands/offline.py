@@ -46,7 +46,7 @@ class Offline:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise EndingError(str(error)) from None
-        applied = AppliedOverrides(overrides, RepStats(), paces.read, time.time)
+        applied = AppliedOverrides(overrides, RepStats(), paces, time.time)
         self.judge = Judge(lambda *_: None, paces, UseOfPages(self.settings), applied)
 
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:

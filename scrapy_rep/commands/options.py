@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from scrapy_rep.commands.output import Status, without_logins
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.commands.output import Status
+from scrapy_rep.robotstxt.printable import escaped, without_logins
 
 _GLOBAL = """Scrapy's global options are allowed, too. Settings are given with -s:
 -s REP_PROFILE=google follows another document, -s REP_STORE=memory: leaves the

@@ -14,14 +14,12 @@ from enum import IntEnum
 from typing import Any, TextIO
 
 from scrapy_rep.records import EXTRAS, needs
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_logins
 
 logger = logging.getLogger("scrapy_rep")
 
 _LOGIN = re.compile(r"^([^/\\?#@]*:\s*[/\\]\s*[/\\])[^/\\?#]*@")
 """User information in a URL, however Scrapy lets its beginning be written."""
-_LOGIN_WITHIN = re.compile(r"(?<=://)[^/?#\s]*@")
-"""The same of a URL within other text."""
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
@@ -98,11 +96,6 @@ def say_json(subcommand: str, results: Sequence[Any]) -> None:
 def shown_url(url: str) -> str:
     """Return a URL as it was given, but without user information, which may be a password."""
     return _LOGIN.sub(r"\1", url)
-
-
-def without_logins(text: str) -> str:
-    """Return text that may quote URLs, without their user information."""
-    return _LOGIN_WITHIN.sub("", text)
 
 
 def note(subcommand: str, reason: str) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 _LONGEST = 200
+
+_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
+"""The user information of a URL."""
 
 
 def escaped(text: str) -> str:
@@ -23,6 +28,11 @@ def printable(text: str | bytes | None) -> str:
         text = text[: 4 * _LONGEST + 4].decode("utf-8", "backslashreplace")
     shown = escaped(text or "")
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+
+
+def without_logins(text: str) -> str:
+    """Return a text without the user information of the URLs in it, as in what an error says."""
+    return _LOGIN.sub("", text)
 
 
 def without_login(url: str) -> str:

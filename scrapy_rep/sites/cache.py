@@ -166,7 +166,8 @@ class RobotsCache:
             self._flight(authority, request, Miss(cached.entry, is_resident=True))
         known = cached.decision, cached.answer, cached.failure, cached.until
         if known != (current.decision, current.answer, current.failure, current.until):
-            cached = self._cached(authority, cached.entry, current, now)
+            before, cached = cached, self._cached(authority, cached.entry, current, now)
+            cached.continue_from(before)
             self._keep(authority, cached)
         return _if_for(request, authority, cached)
 
@@ -363,7 +364,7 @@ class RobotsCache:
         before = old.entry if old else self._store.evicted(authority)
         entry = learn(before, Unreachable(cause, ours=True), now, self._policy)
         failure = entry.failure
-        if cause is Cause.ERROR and old is not None and old.robots is not None:
+        if cause is not Cause.CLOSING and old is not None and old.robots is not None:
             current = standing(entry, now, self._policy)
             if current.decision is Decision.FOLLOW:
                 return CachedRules(entry, current, old.robots, now)

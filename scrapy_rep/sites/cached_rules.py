@@ -98,6 +98,15 @@ class CachedRules:
             self._in_force = self._make_in_force()
         return self._in_force
 
+    def continue_from(self, before: CachedRules) -> None:
+        """Rest on the same as before, unless more than the time until which it holds is new."""
+        if (self.decision, self.answer, self.failure) == (
+            before.decision,
+            before.answer,
+            before.failure,
+        ):
+            self._in_force = before._in_force
+
     def _make_in_force(self) -> RulesInForce:
         answer, failure = self.answer, self.failure
         cause = None if failure is None else str(failure.cause)

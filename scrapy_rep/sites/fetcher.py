@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,6 +37,7 @@ from scrapy_rep.access.outcome import (
     meaning_of,
 )
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
+from scrapy_rep.robotstxt.printable import without_logins
 from scrapy_rep.signals import SignalSender, robots_fetched
 from scrapy_rep.sites.announcements import Announcements
 from scrapy_rep.sites.asking import Again, Question, proxy_of
@@ -86,8 +88,8 @@ _MOST_REQUESTS = 20
 If ``REP_MAX_REDIRECTS`` is so large that its hops need more, they may be as many.
 """
 
-_MOST_ASKING = 10_000
-"""Sites that are remembered because they ask for a login; past that all are forgotten."""
+_LATELY, _MOST_ASKING = 60.0, 10_000
+"""Seconds for which it is remembered that a site asks for a login, and of how many sites."""
 
 _REFUSED_BEYOND = 8
 """A body whose Content-Length is more than this many times the limit is refused instead of cut.
@@ -170,7 +172,7 @@ class RobotsFetcher:
         self._signals = SignalSender(crawler)
         self._reception = Reception(crawler, places)
         self._negotiates = cache(self._is_zyte_api)
-        self._asking_for_login: set[Authority] = set()
+        self._asked_for_login: dict[Authority, float] = {}
 
     async def fetch(
         self, authority: Authority, page_request: Request | None, copy: Answer | None
@@ -185,13 +187,16 @@ class RobotsFetcher:
             told = Announcements(self._signals, authority, copy)
         most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
         question = Question(authority, page_request, copy, most)
-        if authority in self._asking_for_login:  # then the first question has it already
+        # Then the first question has the login already. Later on the site may ask for none, and what
+        # it says to a login that is not asked for would not hold for others.
+        is_asked_for = monotonic() < self._asked_for_login.get(authority, -inf) + _LATELY
+        if is_asked_for:
             question.again.add(Again.LOGIN)
         outcome = await self._attempt(question, told)
-        if Again.LOGIN in question.again:
-            if len(self._asking_for_login) >= _MOST_ASKING:
-                self._asking_for_login.clear()
-            self._asking_for_login.add(authority)
+        if Again.LOGIN in question.again and not is_asked_for:
+            if len(self._asked_for_login) >= _MOST_ASKING:
+                self._asked_for_login.clear()
+            self._asked_for_login[authority] = monotonic()
         return outcome if told is None else told.ended(outcome)
 
     async def _attempt(self, question: Question, told: Announcements | None) -> Outcome:
@@ -204,7 +209,7 @@ class RobotsFetcher:
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
-            return Unreachable(Cause.REDIRECT, detail=str(error), error=error)
+            return Unreachable(Cause.REDIRECT, detail=str(error), error=error.with_traceback(None))
         except Exception as error:  # noqa: BLE001  # whatever it is, it is not permission
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
@@ -213,10 +218,12 @@ class RobotsFetcher:
             proxied = question.request is not None and bool(question.request.meta.get("proxy"))
             if proxied and cause in _ON_THE_WAY:
                 cause = Cause.PROXY
-            ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
+            # A body that cannot be read is the site's, whatever brings it.
+            ours = (proxied and cause is not Cause.CODING) or cause in (Cause.ERROR, Cause.DROPPED)
             if isinstance(error, TooManyRequestsError):
                 ours = False  # the site was asked often enough for now
-            detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
+            # A proxy's error may name it with the password that a request has for it.
+            detail = without_logins(str(error))[:_LONGEST_DETAIL] or type(error).__name__
             for each in chain_of(error):  # their frames hold the fetch
                 each.__traceback__ = None
             return Unreachable(cause, detail=detail, ours=ours, error=error)
@@ -242,9 +249,10 @@ class RobotsFetcher:
                     raise RefusedError(f"redirect from a public to a local address: {uri}")
                 public = here
             question.answered(response)
-            if not is_of_proxy(request, response) and question.is_asked_again(response.status):
+            ours = is_of_proxy(request, response)
+            if not ours and question.is_asked_again(response.status):
                 continue
-            if not is_redirect or len(trail) == self._settings.max_redirects:
+            if ours or not is_redirect or len(trail) == self._settings.max_redirects:
                 return self._outcome(question, exchange, request, response)
             question.uri = target_of(uri, response, public)
             trail.append(question.uri)

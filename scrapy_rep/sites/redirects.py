@@ -37,11 +37,8 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     location = response.headers.get("Location")
     if location is None:
         raise RefusedError(f"status {response.status} without a Location")
-    try:
-        text = location.decode("utf-8")
-    except UnicodeDecodeError:
-        text = location.decode("latin-1")
-    target = resolved(uri, text)
+    # Octets that are not UTF-8 are sent as they are, as Scrapy's own redirects do.
+    target = resolved(uri, location.decode("utf-8", "percentencode"))
     authority = authority_of(target)
     if public and authority is not None and is_local_host(authority.host):
         raise RefusedError(f"redirect from a public to a local address: {authority}")

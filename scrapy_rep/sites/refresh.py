@@ -210,7 +210,11 @@ class Refresher:
         stored = await self.store.get(authority)
         if stored is None or known is None:
             return stored or known
-        return merge(known, stored, self.clock())
+        merged = merge(known, stored, self.clock())
+        mine, its = known.refusal, merged.refusal
+        if mine is not None and its is not None and mine.fetched_at == its.fetched_at:
+            merged = replace(merged, refusal=mine)  # the store does not know for whom it holds
+        return merged
 
     def _redated(self, entry: Entry | None, first: Entry | None) -> Entry | None:
         """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.
@@ -260,15 +264,22 @@ def _undated(learnt: Entry, before: Entry | None) -> Entry:
     """Return what is to be stored of what was ``learnt``.
 
     A copy that the policy has dated anew, because it lay in the future by this worker's clock, is
-    left out. The clock may be the one that is wrong, and the store has the true date.
+    left out. The clock may be the one that is wrong, and the store has the true date. A refusal
+    through a proxy is left out, too: a store does not know for whom it holds.
     """
+    learnt, before = _without_proxied(learnt), _without_proxied(before or Entry())
     if learnt.failure is None and learnt.refusal is None:
         return learnt
-    before = before or Entry()
     answer = learnt.answer if learnt.answer == before.answer else None
     if learnt.failure is not None and learnt.refusal != before.refusal:
         return Entry(answer, None, learnt.failure)
     return replace(learnt, answer=answer)
+
+
+def _without_proxied(entry: Entry) -> Entry:
+    """Return an entry without a refusal through a proxy."""
+    is_proxied = entry.refusal is not None and entry.refusal.proxied
+    return replace(entry, refusal=None) if is_proxied else entry
 
 
 def _is_for_others(outcome: Outcome) -> bool:

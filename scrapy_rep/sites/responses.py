@@ -85,11 +85,12 @@ def _cause_by_class(error: BaseException) -> Cause | None:
 
 
 def is_of_proxy(request: Request, response: Response) -> bool:
-    """Return whether a 4xx is the answer of the crawler's own proxy, and not of the site.
+    """Return whether a response is that of the crawler's own proxy, and not of the site.
 
-    Through the tunnel of https a proxy cannot answer. ``Via`` says nothing: CDNs send it, too.
+    It may be an error, or lead to a page that explains one. Through the tunnel of https a proxy
+    cannot answer. ``Via`` says nothing: CDNs send it, too.
     """
-    if not 400 <= response.status <= 499 or not request.meta.get("proxy"):
+    if not 300 <= response.status <= 599 or not request.meta.get("proxy"):
         return False
     if response.status == PROXY_AUTHENTICATION_REQUIRED:
         return True

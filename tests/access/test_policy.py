@@ -360,3 +360,21 @@ def test_an_answer_that_is_a_failure_for_this_crawler_does_not_count() -> None:
     entry = Entry(Answer(429, fetched_at=NOW))
     assert in_force(entry, NOW, POLICY) == (entry.answer, None)
     assert in_force(entry, NOW, policy) == (None, None)
+
+
+def test_a_304_without_a_lifetime_leaves_the_one_that_is_stored() -> None:
+    """RFC 9111 section 3.2: only the fields that it has replace others."""
+    entry = learn(None, replace(RULES, lifetime=300.0), NOW, POLICY)
+    renewed = learn(entry, NotModified(), NOW + 600.0, POLICY)
+    assert expires_at(answer_of(renewed), POLICY) == NOW + 900.0
+    changed = learn(renewed, NotModified(400.0), NOW + 1_000.0, POLICY)
+    assert expires_at(answer_of(changed), POLICY) == NOW + 1_400.0
+
+
+def test_a_refusal_through_a_proxy_hides_no_copy_while_the_site_cannot_be_reached() -> None:
+    """The copy is followed then, as after any failure."""
+    entry = learn(None, RULES, NOW, POLICY)
+    refused = learn(entry, Unavailable(403, proxied=True), NOW + 10.0, POLICY)
+    assert standing(refused, NOW + 20.0, POLICY).decision is Decision.ALLOW_ALL
+    failing = learn(refused, DOWN, NOW + 20.0, POLICY)
+    assert standing(failing, NOW + 30.0, POLICY).decision is Decision.FOLLOW

@@ -371,13 +371,17 @@ async def test_a_stored_401_is_no_answer_to_a_login(site: Site, tmp_path: Path) 
     assert len(shop.robots_hits) <= 3
 
 
-async def test_logins_without_end_are_asked_with_no_more_than_twenty_times(site: Site) -> None:
+@pytest.mark.parametrize("store", ["memory:", "sqlite:robots.db"])
+async def test_logins_without_end_are_asked_with_no_more_than_twenty_times(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
     """As where each request is signed for itself; a refused site is asked as often, and no more."""
     shop = site.authority(Reply(401))
     plans = [
         {"url": shop.url(f"/{n}"), "headers": {"Authorization": f"Signed {n}"}} for n in range(40)
     ]
-    result = await visit(plans, OneByOneSpider)
+    monkeypatch.chdir(tmp_path)
+    result = await visit(plans, OneByOneSpider, REP_STORE=store)
     assert len(result.downloaded) == 40
     assert len(shop.robots_hits) <= 22
 
@@ -408,6 +412,10 @@ MARKED: dict[str, Reply] = {
     "payment": Reply(402, "", {"Proxy-Status": 'a, b; error="destination_unavailable"; details=1'}),
     "privoxy": Reply(404, "No such domain", {"Server": "Privoxy"}),
     "3proxy": Reply(400, "", {"Server": "3proxy / 0.9"}),
+    "squid that redirects": Reply(
+        302, "", {"X-Squid-Error": "403 Access Denied", "Location": "http://portal.example/denied"}
+    ),
+    "squid that finds no host": Reply(503, "", {"X-Squid-Error": "ERR_DNS_FAIL 0"}),
 }
 UNMARKED: dict[str, Reply] = {
     "plain": Reply(403, NOTHING),

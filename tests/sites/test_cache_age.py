@@ -25,6 +25,7 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
     gate: Deferred[Any] = Deferred()
     bench = Bench(RULES, gate)
     old = await ask(bench)
+    rests_on = old.in_force
     bench.clock.now += 0.95 * DAY
     assert bench.cache.resident(HERE, bench.clock()) is None
     seen = set()
@@ -32,6 +33,7 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
         known = bench.cache.consult(HERE, None)
         assert not isinstance(known, Miss)
         assert known.robots is old.robots
+        assert known.in_force is rests_on
         seen.add(known)
         await turn()
     assert bench.fetches == 2
