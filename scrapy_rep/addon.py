@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from inspect import getattr_static
 from pathlib import Path
@@ -103,8 +104,9 @@ class Addon:
         order = _DEFAULT_ORDER if order is None else int(order)
         # As a path, because Scrapy 2.14 does not find a class among the paths of the defaults.
         configured[global_object_name(RobotsTxtMiddleware)] = None
-        configured.setdefault(RepDownloaderMiddleware, order)
-        configured.setdefault(RepLastStep, _LAST_ORDER)
+        for middleware, its_order in ((RepDownloaderMiddleware, order), (RepLastStep, _LAST_ORDER)):
+            if not _has_subclass(configured, middleware):
+                configured.setdefault(middleware, its_order)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
         base = load_object(settings["SCHEDULER"])
         if isinstance(base, type):
@@ -116,6 +118,14 @@ class Addon:
         )
         if settings.get("REP_DECISION_LOG") or settings.get("REP_WARC"):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", RepRecords, 0)
+
+
+def _has_subclass(configured: Mapping[Any, Any], middleware: type[Any]) -> bool:
+    """Return whether a subclass of a middleware is enabled: two of them would obey one by one."""
+    return any(
+        order is not None and isinstance(key, type) and issubclass(key, middleware)
+        for key, order in configured.items()
+    )
 
 
 def _choose_queue(settings: BaseSettings, scheduler: type[Any]) -> None:

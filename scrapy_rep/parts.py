@@ -181,8 +181,7 @@ class Parts:
     def _applied(self, overrides: tuple[Override, ...]) -> AppliedOverrides | None:
         if not overrides:
             return None
-        read = self.settings.pace_policy.read
-        return AppliedOverrides(overrides, self.stats, read, time.time)
+        return AppliedOverrides(overrides, self.stats, self.settings.pace_policy, time.time)
 
     def _is_busy(self) -> bool:
         waits = any(host.in_place for host in self.turns.occupied.values())

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.robotstxt.printable import printable, without_credentials
+from scrapy_rep.robotstxt.printable import printable, without_credentials, without_logins
 from scrapy_rep.robotstxt.verdict import why
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class RepStats:
         This never raises: what follows a fault has to be done in any case.
         """
         try:
-            said = printable(str(error))
+            said = printable(without_logins(str(error)))
         except Exception:  # noqa: BLE001  # a custom exception may not even have a text
             said = "without a text"
         logger.error("%s failed (%s: %s); %s", where, type(error).__name__, said, then)

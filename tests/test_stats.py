@@ -19,3 +19,10 @@ def test_the_sites_that_redirect_on_and_on_are_not_all_remembered(
             stats.redirected_on(Authority("http", f"h{number}.example", 80), 5)
     assert len(caplog.messages) == 10
     assert len(stats._redirecting) <= 3
+
+
+def test_no_login_of_a_url_is_logged_with_a_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """The errors of some proxies name them as they were asked for."""
+    RepStats().own_fault("A check", ValueError("407, url='http://ann:secret@proxy.example:3128'"))
+    assert "url='http://proxy.example:3128'" in caplog.text
+    assert "secret" not in caplog.text

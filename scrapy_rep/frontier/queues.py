@@ -23,7 +23,7 @@ from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import restored
 from scrapy_rep.frontier.stop import in_order_of_queues
-from scrapy_rep.robotstxt.printable import printable
+from scrapy_rep.robotstxt.printable import printable, without_credentials
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -215,8 +215,13 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     def _put_back(self, key: str, request: Request) -> None:
         try:
             self._push(key, request)
-        except Exception:  # the others have to be kept
-            logger.exception("The queue did not take back <%s>; it is lost", request.url)
+        except Exception as error:  # noqa: BLE001  # the others have to be kept
+            logger.error(
+                "The queue did not take back <%s>; it is lost (%s: %s)",
+                without_credentials(request.url),
+                type(error).__name__,
+                printable(str(error)),
+            )
 
     def _forget(self, key: str) -> None:
         queue = self.pqueues.pop(key)
@@ -269,5 +274,5 @@ def _as_it_was(request: Request) -> Request:
             request.priority -= 1
         return restored(request)
     except Exception:  # it must not cost the request
-        logger.exception("The marks of <%s> stay", request.url)
+        logger.exception("The marks of <%s> stay", without_credentials(request.url))
         return request

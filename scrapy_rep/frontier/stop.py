@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.request_state import to_come_back
+from scrapy_rep.robotstxt.printable import without_credentials
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -87,7 +88,8 @@ def give_back(
     first_first, last_first = in_order_of_queues(requests, queue, start_queue)
     for request in first_first + last_first:
         if not _is_kept(request, enqueue, stats):
-            logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
+            page = without_credentials(request.url)
+            logger.warning("The scheduler did not take back <%s>; it is lost", page)
             crawler.signals.send_catch_log(
                 signals.request_dropped, request=request, spider=crawler.spider
             )

@@ -67,8 +67,7 @@ class Account:
         request.
         """
         self._decisions.passed(asked, cached, judgement, requested)
-        if judgement.noted is not None or requested is not None:
-            note(asked.request, judgement.noted)
+        note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
             self._overrides.count_allowed(
                 asked, cached, judgement.verdict, judgement.override, judgement.pace

@@ -90,13 +90,14 @@ class Decisions:
         """Send that a request goes on that does not obey: an override without a name."""
         if not self._signals.is_heard(robots_decided):
             return
+        page = _page_of(request)
         try:
-            authority = authority_of(request.url)
+            authority = authority_of(page)
         except ValueError:
             authority = None
         verdict = Verdict(allowed=True, reason=BYPASSED, override=WITHOUT_A_NAME)
         agent = self._agent_of(request)
-        self._send(RobotsDecision(request, request.url, authority, agent, verdict))
+        self._send(RobotsDecision(request, page, authority, agent, verdict))
 
     def refused(self, request: Request, error: Exception, final_url: str = "") -> None:
         """Send the refusal of a request, or of a response by its final URL.

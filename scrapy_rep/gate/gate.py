@@ -356,7 +356,8 @@ class Gate:
                 return to_come_back(request)
             before, judged = turns.interval_of(state.host), state.judged
             judgement = self._judgement(asked, found, state)
-            if state.judged is not judged:
+            is_same = judged is not None and judged.cached() is found
+            if not (is_same and judged.judgement == judgement):
                 self._raise_refusal(asked, found, judgement)
                 self._account.passed(asked, found, judgement)
             if has_turn and turns.interval_of(state.host) <= before:

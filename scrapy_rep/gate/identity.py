@@ -170,21 +170,22 @@ class Identity:
     def _of_settings(self) -> tuple[str, ...]:
         return self._derived(self._configured())
 
-    def _configured(self) -> str:
-        """Return the User-Agent of the project, the first that is not empty.
+    def _configured(self) -> bytes:
+        """Return the User-Agent of the project, the first that is not empty, as Scrapy sends it.
 
         Scrapy gives it to requests that have none. An empty one hides the name, and changes nothing
         about which rules are meant for the crawler.
         """
         settings = self._crawler.settings
-        for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
-            if name.lower() == "user-agent" and value:
-                return str(value)
+        default = without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS"))
         chosen = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
-        return str(chosen or "")
+        name = Headers(default).get("User-Agent") or Headers({"User-Agent": chosen or ""}).get(
+            "User-Agent"
+        )
+        return name or b""
 
-    def _derived(self, user_agent: str | bytes) -> tuple[str, ...]:
-        text = user_agent.decode("latin-1") if isinstance(user_agent, bytes) else user_agent
+    def _derived(self, user_agent: bytes) -> tuple[str, ...]:
+        text = user_agent.decode("latin-1")
         token = product_token(text)
         if token is None:
             self._warn_of_nameless(text)

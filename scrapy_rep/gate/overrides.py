@@ -15,15 +15,13 @@ from scrapy_rep.robotstxt.verdict import UNREACHABLE, why
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import PacePolicy
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
     from scrapy_rep.robotstxt.verdict import Verdict
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
 
 logger = logging.getLogger("scrapy_rep")
-
-ReadPace = Callable[["ParsedRobotsTxt", tuple[str, ...]], "RequestedPace | None"]
 
 
 class PaceToKeep(NamedTuple):
@@ -37,15 +35,15 @@ class PaceToKeep(NamedTuple):
 class AppliedOverrides:
     """Applies overrides to the rules in force, and counts which of them were of use.
 
-    An override is used if it changes a verdict or a pace. ``read_pace`` reads what rules ask for;
-    ``clock()`` is in seconds since the epoch.
+    An override is used if it changes a verdict or a pace. ``clock()`` is in seconds since the
+    epoch.
     """
 
     def __init__(
         self,
         overrides: Sequence[Override],
         stats: RepStats,
-        read_pace: ReadPace,
+        paces: PacePolicy,
         clock: Callable[[], float],
     ):
         self._overrides = overrides
@@ -54,7 +52,7 @@ class AppliedOverrides:
             by_site.setdefault(override.authority, []).append(override)
         self._sites = {site: SiteOverrides(each) for site, each in by_site.items()}
         self._stats = stats
-        self._read_pace = read_pace
+        self._paces = paces
         self._clock = clock
         self._used: set[int] = set()
         self._expired: set[int] = set()
@@ -108,7 +106,7 @@ class AppliedOverrides:
             return PaceToKeep(pace, asker, delay)
         tokens, override = site.agent(url, agent, now)
         robots = cached.robots
-        pace = None if robots is None else self._read_pace(robots, tokens)
+        pace = None if robots is None else self._paces.read(robots, tokens)
         return PaceToKeep(pace, tokens, override)
 
     def count_allowed(
@@ -146,5 +144,9 @@ class AppliedOverrides:
         """Return the override that a pace comes from, unless the rules ask for the same pace."""
         if pace.override is None:
             return None
-        own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
-        return None if pace.pace == own else pace.override
+        own = None if cached.robots is None else self._paces.read(cached.robots, asked.agent)
+        if own is not None and self._paces.refusal(own) is not None:
+            return pace.override
+        longest = self._paces.longest
+        intervals = [0.0 if each is None else each.kept(longest) for each in (own, pace.pace)]
+        return pace.override if intervals[0] != intervals[1] else None

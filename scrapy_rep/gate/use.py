@@ -66,7 +66,7 @@ def note(request: Request, noted: Noted | None) -> None:
     """Keep what governs a request, in place of what did before; ``None`` if nothing was said."""
     if noted is not None:
         _NOTED[request] = noted
-    else:
+    elif _NOTED:
         _NOTED.pop(request, None)
 
 

@@ -23,6 +23,9 @@ SCHEMA_VERSION: Literal[1] = 1
 _LONGEST_LINE = 1 << 20
 """Octets of a line that is read; Scrapy's URLs and the rules of a robots.txt are far shorter."""
 
+_LONGEST_RULE = 2_000
+"""Characters of a rule, as in the longest URLs that servers and browsers take."""
+
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 """Written in UTC, to the microsecond (RFC 3339)."""
 
@@ -32,6 +35,17 @@ Crawl = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 LineNumber = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
+
+
+def rule_of(verdict: Verdict) -> str | None:
+    """Return the rule that decides, as the site wrote it, and cut if it is very long.
+
+    A site can write half a megabyte, and each refusal would have it in its line.
+    """
+    if verdict.rule is None:
+        return None
+    rule = str(verdict.rule)
+    return rule if len(rule) <= _LONGEST_RULE else rule[:_LONGEST_RULE] + "..."
 
 
 class OverrideEntry(msgspec.Struct, frozen=True):
@@ -76,8 +90,7 @@ class LoggedVerdict(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, verdict: Verdict) -> LoggedVerdict:
         """Return what a line says of a verdict."""
-        rule = None if verdict.rule is None else str(verdict.rule)
-        return cls(verdict.allowed, rule, verdict.line, verdict.group, verdict.reason)
+        return cls(verdict.allowed, rule_of(verdict), verdict.line, verdict.group, verdict.reason)
 
 
 class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):

@@ -23,6 +23,7 @@ from scrapy_rep.records.lines import (
     OverrideEntry,
     RunLine,
     encoded,
+    rule_of,
 )
 from scrapy_rep.records.log_file import LogFile
 from scrapy_rep.robotstxt.printable import without_login
@@ -152,7 +153,7 @@ class DecisionRecorder:
             requested=None if requested is None else self._shown(requested),
             agent=decision.agent,
             allowed=verdict.allowed,
-            rule=None if verdict.rule is None else str(verdict.rule),
+            rule=rule_of(verdict),
             line=verdict.line,
             group=verdict.group,
             reason=verdict.reason,

@@ -139,7 +139,10 @@ async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) 
     entry = override(shop.url("/"), "allow", paths=["/a"])
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [shop.url("/a/1"), shop.url("/a/2"), shop.url("/b")]
-    await record(log, [*urls, free], REP_OVERRIDES=[entry])
+    service = site.authority(RULES)
+    by_service = {"dont_obey_robotstxt": True, "robotstxt_page": shop.url("/by")}
+    asked = {"url": service.url("/?key=secret"), "meta": by_service}
+    await record(log, [*urls, free, asked], REP_OVERRIDES=[entry])
     found = {line["url"]: line for line in decisions(log)}
     for url in urls[:2]:
         assert found[url]["allowed"]
@@ -147,8 +150,11 @@ async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) 
         assert found[url]["without"]["allowed"] is False
         assert found[url]["without"]["line"] == 2
     assert (found[urls[2]]["override"], found[urls[2]]["without"]) == (None, None)
-    bypassed = found[shop.url("/free")]
-    assert (bypassed["reason"], bypassed["override"]) == ("dont_obey_robotstxt", "without a name")
+    assert not any("secret" in url for url in found)
+    for path in ("/free", "/by"):
+        line = found[shop.url(path)]
+        assert line["authority"] == shop.url("")
+        assert (line["reason"], line["override"]) == ("dont_obey_robotstxt", "without a name")
 
 
 async def test_preferences_are_recorded(site: Site, log: Path) -> None:

@@ -167,3 +167,23 @@ async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
     assert result.unreachable == [shop.url("/a")]
     assert shop.page_hits == []
     assert len(log.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("USER_AGENT", b"shop/1.0"),
+        ("USER_AGENT", ["shop/1.0"]),
+        ("DEFAULT_REQUEST_HEADERS", {"User-Agent": b"shop/1.0"}),
+        ("DEFAULT_REQUEST_HEADERS", {b"user-agent": ["shop/1.0"]}),
+    ],
+)
+async def test_a_name_counts_in_each_form_that_scrapy_sends(
+    site: Site, setting: str, value: Any
+) -> None:
+    """Octets and lists, as a setting or a header."""
+    shop = site.authority("User-agent: shop\nDisallow: /private\n\nUser-agent: b\nDisallow: /b\n")
+    plans = [shop.url("/private"), shop.url("/b")]
+    result = await visit(plans, **{setting: value})
+    assert (result.forbidden, result.downloaded) == (plans[:1], plans[1:])
+    assert [hit.header("User-Agent") for hit in shop.hits] == ["shop/1.0"] * 2

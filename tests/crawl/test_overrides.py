@@ -285,3 +285,13 @@ async def test_hostile_text_in_an_override_stays_in_its_line(site: Site) -> None
     for line in lines:
         assert line.isprintable()
         assert len(line) < 1_000
+
+
+async def test_a_request_that_waits_is_counted_once(site: Site) -> None:
+    """It is judged again when its turn has come, and nothing has changed."""
+    shop = site.authority(RULES)
+    entries = [entry(shop, "delay", delay=0.1)]
+    plans = [shop.url(f"/{number}") for number in range(4)]
+    result = await crawl_with(entries, plans, by=by_hand)
+    assert result.downloaded == plans
+    assert result.stats[USED] == 4

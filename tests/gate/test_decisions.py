@@ -15,12 +15,15 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.policy import Policy, standing
+from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.judge import Judgement
 from scrapy_rep.gate.page_url import Asked
+from scrapy_rep.gate.use import UseOfPages, noted_for
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
 from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.stats import RepStats
 
 URL = "http://a.example/a"
 
@@ -119,3 +122,16 @@ def test_listeners_are_heard_of_if_scrapy_hides_them(monkeypatch: pytest.MonkeyP
     told.listen()
     told.decisions.passed(ASKED, told.rules, Judgement())
     assert len(told.heard) == 1
+
+
+def test_what_was_said_about_the_use_of_a_page_is_forgotten_when_new_rules_say_nothing() -> None:
+    """A request may be judged again when its turn has come."""
+    told = Told(b"User-agent: *\nContent-Usage: train-ai=n\n")
+    request = Request(URL)
+    asked = ASKED._replace(request=request)
+    use = UseOfPages(RepSettings())
+    account = Account(RepStats(), told.decisions)
+    account.passed(asked, told.rules, Judgement(noted=use.said(asked, told.rules)))
+    assert noted_for(request) is not None
+    account.passed(asked, Told().rules, Judgement())
+    assert noted_for(request) is None

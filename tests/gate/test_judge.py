@@ -114,7 +114,7 @@ async def test_a_request_has_its_rules_measured_once_at_most(path: str, action: 
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats()
-        overrides = AppliedOverrides([one], stats, paces.read, bench.clock)
+        overrides = AppliedOverrides([one], stats, paces, bench.clock)
     judge = Judge(scales.weigh, paces, None, overrides)
     for _ in range(48):
         scales.count = 0

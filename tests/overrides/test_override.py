@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import RobotsTxt, Verdict
+from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.overrides.override import DELAY, Override, SiteOverrides
 from scrapy_rep.overrides.reading import configured_overrides
@@ -174,7 +175,7 @@ def test_another_port_scheme_or_host_is_another_authority(other: str) -> None:
     common = {"reason": "why", "by": "who", "until": "2027-01-01", "action": "allow"}
     own = read_overrides([{**common, "authority": SITE}])
     (there,) = read_overrides([{**common, "authority": other}])
-    applied = AppliedOverrides(own, RepStats(), lambda *_: None, lambda: NOW)
+    applied = AppliedOverrides(own, RepStats(), PacePolicy(True, 60.0, False), lambda: NOW)
     assert own[0].authority in applied
     assert there.authority not in applied
 

@@ -8,7 +8,8 @@ from typing import Any
 import jsonschema
 import msgspec
 
-from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
+from scrapy_rep import RobotsTxt
+from scrapy_rep.records.lines import DecisionLine, Line, LoggedVerdict, RunLine, read_lines
 from tests.records.samples import crawl, decision, lines, run
 from tests.rows import rows
 
@@ -86,3 +87,12 @@ def test_a_line_without_an_end_takes_no_memory() -> None:
     found = read(b"x" * (10 << 20) + b"\n" + lines(run(), decision()))
     assert {*found[:-2]} == {None}
     assert [type(one) for one in found[-2:]] == [RunLine, DecisionLine]
+
+
+def test_a_very_long_rule_is_cut() -> None:
+    """A site can write half a megabyte, and each refusal would have it in its line."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /" + b"*" * 400_000 + b"\n")
+    said = LoggedVerdict.of(robots.verdict("https://e.org/a", "mybot"))
+    assert said.allowed is False
+    assert said.rule is not None
+    assert (said.rule[:12], said.rule[-4:], len(said.rule)) == ("Disallow: /*", "*...", 2_003)
