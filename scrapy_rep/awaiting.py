@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -147,5 +147,10 @@ async def from_thread(future: Future[T]) -> T:
         from twisted.internet import reactor
 
         call = reactor.callFromThread
-    future.add_done_callback(lambda _: call(fire))
+
+    def fire_soon(_: Future[T]) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            call(fire)
+
+    future.add_done_callback(fire_soon)
     return await maybe_deferred_to_future(done)

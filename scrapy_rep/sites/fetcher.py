@@ -187,8 +187,8 @@ class RobotsFetcher:
             told = Announcements(self._signals, authority, copy)
         most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
         question = Question(authority, page_request, copy, most)
-        # Then the first question has the login already. Later on the site may ask for none, and what
-        # it says to a login that is not asked for would not hold for others.
+        # Then the first question has the login already. Later on the site may ask for none, and
+        # what it says to a login that is not asked for would not hold for others.
         is_asked_for = monotonic() < self._asked_for_login.get(authority, -inf) + _LATELY
         if is_asked_for:
             question.again.add(Again.LOGIN)

@@ -30,6 +30,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.stored import store_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,11 +138,11 @@ class Outage:
         failing = self._failing.setdefault((question, host), _Failing())
         if now >= failing.failed_at + TOGETHER:
             failing.failures += 1
-        failing.failed_at = now
+            failing.failed_at = now
         if failing.failures >= FAILURES:
             failing.until = max(failing.until, now + failing.pause)
         if not isinstance(error, StoreError):
-            error = StoreError(f"{type(error).__name__}: {error}")
+            error = store_error(error)
         has_begun = failing.failures >= FAILURES or question not in self._answered
         if self._since is None and has_begun:
             self._since = now

@@ -29,9 +29,9 @@ from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry, StoreError
 
-FLUSH_AFTER = 500
-"""Entries that are changed before an operator's method waits until they are written: fewer than any
-store queues."""
+FLUSH_AFTER, FLUSH_OCTETS = 500, 16 << 20
+"""Entries, and octets of their files, that are changed before an operator's method waits until they
+are written: fewer than any store queues."""
 
 LONGEST_TURN = 60.0
 """Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
@@ -214,8 +214,15 @@ class Store(ABC):
         number = 0
         try:
             while batch := list(islice(numbered, FLUSH_AFTER)):
+                octets = 0
                 for number, plain in batch:  # noqa: B007 (it is told after the loop)
-                    self._put_all(from_plain(plain))
+                    stored = from_plain(plain)
+                    self._put_all(stored)
+                    answer = stored.entry.answer
+                    octets += len(answer.body or b"") if answer is not None else 0
+                    if octets > FLUSH_OCTETS:
+                        octets = 0
+                        self.flush()
                 self.flush()
         except ValueError as error:
             self.flush()
@@ -244,13 +251,17 @@ class Store(ABC):
 
 
 def merging(authority: Authority, entry: Entry, crawler: str, now: float) -> Change:
-    """Return the change that merges ``entry``, as ``crawler`` puts it at ``now``."""
+    """Return the change that merges ``entry``, as ``crawler`` puts it at ``now``.
+
+    It may be written much later, by when another worker has put what would lie in the future.
+    """
+    asked = time.monotonic()
     if not crawler and entry.refusal is not None:
         entry = replace(entry, refusal=None)
 
     def change(kept: StoredEntry | None) -> StoredEntry | None:
         kept = kept or StoredEntry(authority)
-        merged = merge(kept.seen_by(crawler), entry, now)
+        merged = merge(kept.seen_by(crawler), entry, now + time.monotonic() - asked)
         refusals = dict(kept.refusals)
         refusals.pop(crawler, None)
         if merged.refusal is not None:

@@ -15,7 +15,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.codec import decode_stored, encode_stored
-from scrapy_rep.stores.stored import StoredEntry, StoreError
+from scrapy_rep.stores.stored import StoredEntry, StoreError, store_error
 
 T = TypeVar("T")
 
@@ -133,8 +133,8 @@ class BlockingStore(Store):
                     answer.set_result(run())
                 except StoreError as error:
                     answer.set_exception(error)
-                except Exception as error:  # noqa: BLE001  # a custom store may raise anything
-                    answer.set_exception(StoreError(f"{type(error).__name__}: {error}"))
+                except BaseException as error:  # noqa: BLE001  # it may not end the thread
+                    answer.set_exception(store_error(error))
 
         with self._lock:
             if self._closed:

@@ -81,6 +81,7 @@ local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%w+)') or ''
 local memory = redis.call('HMGET', KEYS[2], 'since', 'history')
 local began = tonumber(memory[1])
+if history == '' then history = memory[2] or '' end  -- this worker may not ask for it
 if not began or began > now or memory[2] ~= history then began = now end
 redis.call('HMSET', KEYS[2], 'since', string.format('%.0f', began), 'history', history)
 redis.call('PEXPIRE', KEYS[2], MONTH)
@@ -119,8 +120,9 @@ return 1
 END = (
     _NOW
     + """
-local last = redis.call('HMGET', key, 'token', 'interval')
-if not last[1] or last[1] == '' or last[1] == token then
+local last = redis.call('HMGET', key, 'token', 'interval', 'since')
+local is_held = last[1] and last[1] ~= '' and (tonumber(last[3]) or 0) > now
+if not is_held or last[1] == token then
   keep('', now, math.max(tonumber(ARGV[2]), bounded(last[2])))
   redis.call('HSET', key, 'ended', token)
 end

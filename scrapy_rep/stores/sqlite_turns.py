@@ -70,10 +70,12 @@ def renew(db: sqlite3.Connection, key: str, token: str, seconds: float, now: flo
 def end(db: sqlite3.Connection, key: str, token: str, interval: float, now: float) -> None:
     """End a turn whose request ended at ``now``: the interval begins.
 
-    This may be written late, after a lock. Another request may have ended since then.
+    This may be written late, after a lock. Another request may have ended since then. A turn that
+    has lapsed is nobody's.
     """
     for holder, since, kept in db.execute(_READ, (key,)).fetchall():
-        if holder and holder != token.encode():
+        is_held = holder and isinstance(since, float) and since > now
+        if is_held and holder != token.encode():
             return
         if not holder and isinstance(since, float):
             now = max(now, since)

@@ -90,3 +90,12 @@ def authority_in_key(text: str) -> Authority | None:
     except ValueError:
         return None
     return authority if str(authority) == text else None
+
+
+def store_error(error: BaseException) -> StoreError:
+    """Return what a store has raised as a :class:`StoreError`; it may not even have a text."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001
+        said = "without a text"
+    return StoreError(f"{type(error).__name__}: {said}")

@@ -130,6 +130,17 @@ async def test_failures_that_come_together_count_as_one(watched: Watched) -> Non
     assert watched.said == []
 
 
+async def test_failures_that_follow_each_other_quickly_count_after_a_while(
+    watched: Watched,
+) -> None:
+    """A broad crawl asks a hundred times a second."""
+    await watched.ask()
+    for _ in range(10):
+        watched.outage.failed(GET, StoreError("no route"))
+        watched.now += 0.05
+    assert watched.said == [BEGINS]
+
+
 @pytest.mark.parametrize("question", [GET, LEASE, TURN, PUT])
 async def test_what_has_never_worked_is_said_to_fail_at_once(
     watched: Watched, question: str

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.stores import base
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.stored import StoreError
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 from tests.stores.dictionary import DictionaryStore
-from tests.stores.samples import NOW, authority, entry, gone
+from tests.stores.samples import NOW, authority, entry, failure, gone
 
 
 class GetAndPut(DictionaryStore):
@@ -36,3 +40,15 @@ def test_a_custom_store_imports() -> None:
     assert store.import_(exported) == 2
     assert store.get(authority()) == entry(1, at=NOW - 5)
     assert store.get(authority(1)) == gone(at=NOW - 50)
+
+
+def test_what_is_written_late_replaces_nothing_newer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk was full for longer than clocks may differ, and another worker was first."""
+    times = iter([0.0, 100.0])
+    monkeypatch.setattr(base, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    failing = Entry(entry(1, at=NOW - 50).answer, None, failure(at=NOW).failure)
+    change = base.merging(authority(), failing, "", NOW)
+    newer = StoredEntry(authority(), entry(2, at=NOW + 80), {})
+    changed = change(newer)
+    assert changed is not None
+    assert changed.entry == newer.entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing, suppress
@@ -105,6 +106,32 @@ def test_what_cannot_be_read_is_not_overwritten() -> None:
         with pytest.raises(StoreError, match="ZeroDivisionError: read"):
             store.flush()
         store.reads = True
+        assert told(store.get(authority())) == entry()
+
+
+class MuteError(Exception):
+    """An error without a text."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize("error", [CancelledError(), MuteError()])
+def test_no_error_ends_the_thread(error: BaseException) -> None:
+    """Whatever a custom store raises: the next call is made."""
+
+    class Odd(Broken):
+        def read(self, key: str) -> bytes | None:
+            if not self.reads:
+                raise error
+            return super().read(key)
+
+    with closing(Odd({}, now)) as store:
+        store.reads = False
+        with pytest.raises(StoreError, match=type(error).__name__):
+            told(store.get(authority()))
+        store.reads = True
+        store.put(authority(), entry())
         assert told(store.get(authority())) == entry()
 
 

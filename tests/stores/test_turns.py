@@ -190,6 +190,25 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer, c
     store.close()
 
 
+def test_users_who_may_and_may_not_ask_for_info_do_not_hold_each_other_up(
+    server: RedisServer, client: Any
+) -> None:
+    """The one finds out that the server has lost its memory, and the other does not."""
+    if client.info("server")["redis_version"] < "6":
+        pytest.skip("no access control lists before Redis 6")
+    allowed = {"categories": ["+@all", "-@dangerous"], "keys": ["*"]}
+    client.acl_setuser("bot", enabled=True, passwords=["+pw"], **allowed)
+    may_not = RedisStore(f"redis://bot:pw@127.0.0.1:{server.port}/0")
+    may = RedisStore(f"redis://127.0.0.1:{server.port}/0")
+    granted(may, host="0.example")
+    granted(may_not, host="1.example")
+    for number in range(2, 6):
+        assert taken(may, interval=0.1, host=f"{number}.example").token is not None
+        assert taken(may_not, interval=0.1, host=f"x{number}.example").token is not None
+    may.close()
+    may_not.close()
+
+
 def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(
     redis_store: RedisStore, client: Any
 ) -> None:

@@ -198,6 +198,16 @@ class TurnContract:
         taken(store, 1.0, 0.1, "another.example")
         assert 0 < taken(other, interval=30.0).wait <= 30.0
 
+    def test_the_lapsed_turn_of_a_dead_worker_hides_no_request(
+        self, store: Store, other: Store
+    ) -> None:
+        """One that was made without a turn begins the interval all the same."""
+        granted(store, seconds=0.1, interval=0.1)
+        taken(store, 1.0, 0.1, "another.example")
+        time.sleep(0.2)
+        other.end_turn(HOST, "", 60.0)
+        until(lambda: taken(other, interval=0.1).wait > 30.0)
+
     def test_a_turn_is_ended_by_no_one_but_its_holder(self, store: Store, other: Store) -> None:
         """A worker that was stopped for long comes late: the turn is another one's by now."""
         late = granted(store, seconds=0.1, interval=0.1)
