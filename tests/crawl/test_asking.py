@@ -9,11 +9,13 @@ import base64
 import gzip
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import visit
 from tests.crawl.plugin import NOTHING, OPEN, RULES
 from tests.crawl.spiders import OneByOneSpider
@@ -526,3 +528,34 @@ async def test_a_proxy_that_dies_between_the_questions_is_a_failure(site: Site) 
     plan = {"url": "http://a.example/", "meta": {"proxy": proxy.url}}
     result = await visit([plan | {"headers": {"Authorization": basic()}}])
     assert result.unreachable == ["http://a.example/"]
+
+
+async def test_a_refusal_through_a_proxy_is_not_stored_with_a_failure_either(
+    site: Site, tmp_path: Path
+) -> None:
+    """A store does not know for whom it holds, so the next crawl would take it for the site's."""
+    shop = site.authority(Reply(503))
+    bad = {"proxy": proxy_that_answers(site, UNMARKED["plain"]), "handle_httpstatus_all": True}
+    plans = [{"url": shop.url("/1"), "meta": bad}, shop.url("/2")]
+    path = tmp_path / "r.db"
+    result = await visit(plans, OneByOneSpider, REP_STORE=f"sqlite://{path}", REP_RETRY_DELAYS=[])
+    assert result.kinds == ["downloaded", "unreachable"]
+    with closing(SqliteStore(path)) as store:
+        (stored,) = store.scan()
+    assert (stored.entry.failure is None, stored.refusals) == (False, {})
+
+
+async def test_a_body_that_cannot_be_read_is_the_sites_failure_by_a_proxy_too(
+    site: Site, tmp_path: Path
+) -> None:
+    """So it is stored, and the site is left alone for as long as after any failure of its own."""
+    proxy = Proxy(site)
+    proxy.authority("http://a.example", Reply(200, RULES, {"Content-Encoding": "gzip"}))
+    plans = [{"url": "http://a.example/open", "meta": {"proxy": proxy.url}}]
+    path = tmp_path / "r.db"
+    result = await visit(plans, REP_STORE=f"sqlite://{path}", REP_RETRY_DELAYS=[])
+    assert result.kinds == ["unreachable"]
+    with closing(SqliteStore(path)) as store:
+        (stored,) = store.scan()
+    assert stored.entry.failure is not None
+    assert stored.entry.failure.cause == "coding"

@@ -11,7 +11,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
-from scrapy_rep import RepDownloaderMiddleware, RepRobotParser
+from scrapy_rep import RepDownloaderMiddleware, RepLastStep, RepRobotParser
 from tests.crawl.harness import RULED, open_and_private, visit
 from tests.crawl.plugin import BUILT_IN, NOTHING, OWN, RULES, OwnRobotsTxtMiddleware, obey
 from tests.crawl.result import Result
@@ -52,6 +52,26 @@ async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
     assert ["[scrapy_rep.Addon]" in line for line in listed] == [bool(settings.get("ADDONS"))]
     if "DOWNLOADER_MIDDLEWARES" not in settings:
         assert result.lines("", "WARNING") == []
+
+
+class OwnGate(RepDownloaderMiddleware):
+    """A subclass of a project."""
+
+
+class OwnLastStep(RepLastStep):
+    """The same."""
+
+
+@pytest.mark.parametrize("last", [{}, {OwnLastStep: 90_000}])
+async def test_a_subclass_has_no_second_gate_beside_it(site: Site, last: dict[Any, int]) -> None:
+    """The add-on adds what is not there, in some form."""
+    shop = site.authority(RULES)
+    middlewares = {OwnGate: 100, **last}
+    result = await open_and_private(shop, by=obey, DOWNLOADER_MIDDLEWARES=middlewares)
+    assert result.kinds == RULED
+    assert gates(result) == ["OwnGate"]
+    assert len(shop.robots_hits) == 1
+    assert result.stats["robotstxt/allowed"] == 1
 
 
 async def test_the_matcher_serves_the_built_in(site: Site) -> None:
