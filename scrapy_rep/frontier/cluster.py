@@ -97,7 +97,17 @@ class ClusterFront(Front):
         self._put_off: dict[str, str] = {}
         """By slot, the site of which no more is taken until this worker can use more."""
         self._start_list_at = 0.0
-        self._has_failed = False
+        self._has_failed = self._has_said = False
+
+    def is_alive(self) -> bool:
+        """Return whether this worker counts as alive; if not, others may get what it has."""
+        try:
+            return self.queue.check()
+        except Exception as error:  # noqa: BLE001
+            if not self._has_said:
+                self._stats.own_fault("The queue in Redis", error, "it counts as being in contact")
+            self._has_said = True
+            return True
 
     def is_full(self) -> bool:
         """Return False: what there is no room for goes back."""

@@ -208,7 +208,7 @@ class Frontier:
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the next request that nothing blocks; None if there is none for now."""
-        if self._cluster is not None and self._guarded(self._cluster.queue.check) is False:
+        if self._cluster is not None and not self._cluster.is_alive():
             request = None  # the queue wakes the engine when it answers again
         elif self._front is not None:
             request = self._next_of_front(self._front, pop)

@@ -96,6 +96,7 @@ class ReadySites(Generic[S]):
         if self.refused and self._is_refused_next:
             return self.next_refused()
         if self.due and (self._is_due_next or not others):
+            self._is_fetch_next |= not others  # hosts that are due may be all there is
             self._is_due_next = False
             return self._first_of(self.due)
         if self.with_rules:

@@ -261,10 +261,12 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether an error says that a file is damaged. If the disk is full, nothing is lost."""
-    if isinstance(error, OSError):
-        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
-    return isinstance(error, struct.error)
+    """Return whether an error says that a file is damaged: it is too short, or one is missing.
+
+    Of a disk that is full or fails, nothing is lost.
+    """
+    is_short = isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.ENOENT)
+    return is_short or isinstance(error, struct.error)
 
 
 def _as_it_was(request: Request) -> Request:

@@ -11,7 +11,8 @@ by nothing. :mod:`scrapy_rep.frontier.order` says which one is next. If no site 
 asked whose slot is busy, but not full. So a slot gets a second request only if no other slot could
 take it: two slow sites would otherwise take the whole downloader (two sites with pages of 2 s
 beside ten of 50 ms: 16 concurrent requests make 40 pages a second of the ten, instead of all that
-they can). A site goes to the end of its line when it has handed a request out.
+they can). A site that has handed a request out goes to the end of the ring, or of the line of those
+whose last request was refused.
 
 **No event walks all sites.** It looks only at those that it wakes, and a call asks
 :data:`MOST_ASKED` at most. If more are ready, it returns None and wakes the engine for the next

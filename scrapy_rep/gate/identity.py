@@ -185,13 +185,12 @@ class Identity:
         return name or b""
 
     def _derived(self, user_agent: bytes) -> tuple[str, ...]:
-        text = user_agent.decode("latin-1")
-        token = product_token(text)
+        token = product_token(user_agent.decode("latin-1"))
         if token is None:
-            self._warn_of_nameless(text)
+            self._warn_of_nameless(user_agent)
         return (token or DEFAULT,)
 
-    def _warn_of_nameless(self, user_agent: str) -> None:
+    def _warn_of_nameless(self, user_agent: str | bytes) -> None:
         if not self._warned:
             self._warned = True
             said = f'The User-Agent "{printable(user_agent)}" names no crawler'

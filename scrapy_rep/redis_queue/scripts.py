@@ -15,11 +15,12 @@
   its pace.
 - ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
   member. ``KEY:workers``: until when each one lives unless it says more.
-- ``KEY:pushed``: the number of the last push of each worker, which is also the time of that push.
+- ``KEY:pushed``: the number of the last push of each worker, which is also the time of that push,
+  by the worker's clock.
 - ``KEY:unreadable``: what could not be read, for a person to look at.
 
 A site that has no requests is forgotten when its time has come, or when the last worker leaves an
-empty queue. So is the last push of a worker, or after a day. Nothing grows for ever.
+empty queue. The last push of a worker is forgotten then, or after a day. Nothing grows for ever.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -87,14 +87,14 @@ def _cause_by_class(error: BaseException) -> Cause | None:
 def is_of_proxy(request: Request, response: Response) -> bool:
     """Return whether a response is that of the crawler's own proxy, and not of the site.
 
-    It may be an error, or lead to a page that explains one. Through the tunnel of https a proxy
-    cannot answer. ``Via`` says nothing: CDNs send it, too.
+    It may be an error, or lead to a page that explains one, on another host. Through the tunnel of
+    https a proxy cannot answer. ``Via`` says nothing: CDNs send it, too.
     """
     if not 300 <= response.status <= 599 or not request.meta.get("proxy"):
         return False
     if response.status == PROXY_AUTHENTICATION_REQUIRED:
         return True
-    if urlsplit(request.url).scheme != "http":
+    if urlsplit(request.url).scheme != "http" or _leads_home(request, response):
         return False
     headers = response.headers
     server = (headers.get("Server") or b"").lower().partition(b"/")[0].strip()
@@ -104,6 +104,18 @@ def is_of_proxy(request: Request, response: Response) -> bool:
         or any(b"error=" in status for status in headers.getlist("Proxy-Status"))
         or server in _FORWARD_PROXIES
     )
+
+
+def _leads_home(request: Request, response: Response) -> bool:
+    """Return whether a response leads to the host that was asked, perhaps by https."""
+    location = response.headers.get("Location")
+    if location is None:
+        return False
+    try:
+        target = urlsplit(urljoin(request.url, location.decode("latin-1")))
+        return target.hostname == urlsplit(request.url).hostname
+    except ValueError:
+        return False
 
 
 def body_of(response: Response, exchange: Exchange, limit: int) -> tuple[bytes, bool]:

@@ -530,6 +530,19 @@ async def test_a_proxy_that_dies_between_the_questions_is_a_failure(site: Site) 
     assert result.unreachable == ["http://a.example/"]
 
 
+async def test_a_redirect_to_the_same_host_is_the_sites_own(site: Site) -> None:
+    """A site may have a squid in front of it, which leads to https."""
+    proxy = Proxy(site)
+    location = "http://a.example/rules"
+    squid = Reply(301, "", {"Server": "squid/5.7", "Location": location})
+    proxy.authority("http://a.example", squid, {"/rules": RULES})
+    paths = ("/private", "/open")
+    meta = {"proxy": proxy.url}
+    plans = [{"url": f"http://a.example{path}", "meta": meta} for path in paths]
+    result = await visit(plans, OneByOneSpider)
+    assert result.kinds == ["forbidden", "downloaded"]
+
+
 async def test_a_refusal_through_a_proxy_is_not_stored_with_a_failure_either(
     site: Site, tmp_path: Path
 ) -> None:

@@ -501,8 +501,7 @@ def test_the_queue_of_a_cluster_is_told_what_becomes_of_each_request(time: Virtu
     state.host = "a.example"
     crawl.neighbours.waits["a.example"] = 1.5
     crawl.end(request)
-    told = [each for each in queue.told if each[0] != "check"]
-    assert told == [
+    assert queue.told == [
         ("fetch_begins", key),
         ("fetch_ended", key),
         ("handed_out", request, 0.0),
@@ -527,6 +526,23 @@ def test_the_end_of_a_fetch_is_told_even_after_a_fault(
     assert not again.frontier.is_open
 
 
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_worker_that_may_count_as_dead_hands_out_nothing(
+    time: VirtualTime, is_open: bool
+) -> None:
+    """After a fault neither, as others may get what it has."""
+    queue: Any = Queue()
+    crawl = Crawl(time, queue)
+    crawl.neighbours.known = {"a.example"}
+    [request] = crawl.schedule("a.example/")
+    if not is_open:
+        crawl.frontier.give_up(ValueError("a fault"))
+    queue.check = lambda: False
+    assert crawl.next() is None
+    queue.check = lambda: True
+    assert crawl.next() is request
+
+
 def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualTime) -> None:
     """Also when that becomes known while it waits here, and a second one of its site at once."""
     queue = Queue()
@@ -542,7 +558,7 @@ def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualT
     crawl.neighbours.waits["a.example"] = 9.0
     crawl.frontier.not_due("a.example")
     assert crawl.next() is None
-    assert queue.told[-2:] == [("check",), ("give_back", kept, 9.0, 2.0)]
+    assert queue.told[-1] == ("give_back", kept, 9.0, 2.0)
     assert not crawl.frontier.has_requests
 
 

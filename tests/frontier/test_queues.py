@@ -597,25 +597,25 @@ def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
     assert path_of(queue.pop()) == "x"
 
 
-@pytest.mark.parametrize("is_full", [False, True], ids=["damaged", "full disk"])
+@pytest.mark.parametrize("number", [0, errno.ENOSPC, errno.EIO, errno.ESTALE])
 def test_a_queue_that_fails_each_time_is_set_aside_and_the_crawl_goes_on(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, is_full: bool
+    job_of: JobOf, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """A file of a LIFO queue was cut short. What a full disk does not take is lost for nobody."""
+    """A file of a LIFO queue was cut short. Of a disk that is full or fails, nothing is lost."""
     job = job_of(PickleLifoDiskQueue)
     frontier = job.use_frontier()
     queue = job.queue()
-    for number in range(3):
-        queue.push(request(number))
+    for name in range(3):
+        queue.push(request(name))
     queue.push(request("x", "b.example"))
     (path,) = (job.path / _path_safe(SITE)).rglob("0")
-    if is_full:
+    if number:
 
         def fail(self: Any) -> None:
-            raise OSError(errno.ENOSPC, "no space")
+            raise OSError(number, "the disk")
 
         monkeypatch.setattr(LifoDiskQueue, "pop", fail)
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(OSError, match="the disk"):
             job.next(queue)
         assert (frontier.is_open, len(queue)) == (False, 4)
         queue.close()

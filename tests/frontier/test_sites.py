@@ -136,6 +136,18 @@ def test_sites_whose_rules_are_at_hand_after_all_go_in_turn_with_the_others() ->
     assert bench.gate.begun == []
 
 
+def test_sites_whose_rules_are_at_hand_are_not_held_up_by_hosts_that_are_due() -> None:
+    """Those may be all that there is."""
+    bench = bench_with(*"abcdef", places=1, most=9)
+    push_paced(bench, *"abcdef")
+    assert bench.all() == []
+    for key in "xyz":
+        bench.push(key)
+    bench.gate.known.update("xyz")
+    bench.advance(5.0)
+    assert "".join(page.key for page in bench.all()) == "xaybzcdef"
+
+
 def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> None:
     """Two slow sites would otherwise take the whole downloader."""
     bench = bench_with("a", "b", "c")
