@@ -35,7 +35,7 @@ def test_memory_is_measured() -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
-        ("the gate alone", Way(580, 280, 52), Way(132, 82, 24)),
+        ("the gate alone", Way(580, 280, 52), Way(132, 82, 25)),
         ("by default", Way(625, 295, 59), Way(168, 103, 32)),
     ],
 )
