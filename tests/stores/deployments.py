@@ -124,14 +124,11 @@ class ClusterDeployment:
         for server in self.servers:
             server.start()
             clients.append(redis.Redis(port=server.port, decode_responses=True))
-        for server in self.servers[1:]:
-            clients[0].execute_command("CLUSTER MEET", "127.0.0.1", server.port)
+        self._meet(clients[0])
         for number, client in enumerate(clients[:3]):
             slots = range(SLOTS * number // 3, SLOTS * (number + 1) // 3)
             client.execute_command("CLUSTER ADDSLOTS", *slots)
         ids = [client.execute_command("CLUSTER MYID") for client in clients]
-        for server in self.servers:
-            until(partial(says, server, "CLUSTER INFO", "cluster_known_nodes:6"))
         for number, client in enumerate(clients[3:]):
             client.execute_command("CLUSTER REPLICATE", ids[number])
         # That a node is a replica is to be known everywhere, or it is not chosen.
@@ -143,6 +140,17 @@ class ClusterDeployment:
         for client in clients:
             client.close()
         return self
+
+    def _meet(self, client: Any) -> None:
+        """All know each other. A handshake that takes too long is given up, so they meet again."""
+        for seconds in (10.0, 10.0, 60.0):
+            for server in self.servers[1:]:
+                client.execute_command("CLUSTER MEET", "127.0.0.1", server.port)
+            with suppress(AssertionError):
+                for server in self.servers:
+                    until(partial(says, server, "CLUSTER INFO", "cluster_known_nodes:6"), seconds)
+                return
+        raise AssertionError("the nodes do not get to know each other")
 
     def master(self) -> RedisServer:
         """The server of the second third of the slots, as the first node has it."""
