@@ -144,7 +144,6 @@ class SharedPace:
         self._unanswered: dict[str, str] = {}
         """The tokens, by host, of questions that are not answered, or whose answers were lost."""
         self._failing_since: float | None = None
-        self._failed_at = float("-inf")
         self._is_alone = False
         self._back_at = float("-inf")
         self._beat = Alarm(self._look)
@@ -262,10 +261,6 @@ class SharedPace:
     def _failed(self, host: PacedHost) -> None:
         """Wait while others may still hold turns; after that go on without the store."""
         now = monotonic()
-        # A failure that came long before says nothing: the store may have answered all the time.
-        if not self._is_alone and now > self._failed_at + LEASE / 2:
-            self._failing_since = host.failing_since = None
-        self._failed_at = now
         if self._failing_since is None:
             self._failing_since = now
         if host.failing_since is None:

@@ -14,13 +14,11 @@ from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.frontier import shared_pace
 from scrapy_rep.frontier.hosts import PacedHost
 from scrapy_rep.frontier.shared_pace import (
     LATEST,
     LEASE,
     MOST_SPREAD,
-    RETRY,
     SETTLED,
     SOONEST,
     SPREAD,
@@ -255,20 +253,3 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
     await worker.take()
     assert monotonic() - back >= SETTLED > INTERVAL
     worker.pace.close()
-
-
-async def test_an_answer_that_was_lost_long_ago_is_no_outage(
-    worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The store may have answered all the time, and another worker may hold the turn."""
-    now = [monotonic()]
-    monkeypatch.setattr(shared_pace, "monotonic", lambda: now[0])
-    for seconds in (0.0, LEASE + 3.0, 1.0):
-        now[0] += seconds
-        worker.pace._failed(worker.host)
-        assert worker.host.not_before == now[0] + RETRY
-        assert not worker.pace._held
-    for _ in range(int(LEASE)):
-        now[0] += 1.0
-        worker.pace._failed(worker.host)
-    assert worker.pace._is_alone
