@@ -6,9 +6,11 @@ import gc
 import inspect
 import signal
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import hypothesis
 import pytest
+import redis
 import scrapy
 from pytest_twisted import ensureDeferred
 
@@ -94,6 +96,14 @@ def module_server() -> Iterator[RedisServer]:
     """A redis-server for all tests of a module that leave it running."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture
+def client(module_server: RedisServer) -> Iterator[Any]:
+    """A client of that server, which is empty."""
+    with redis.Redis(port=module_server.port) as client:
+        client.flushall()
+        yield client
 
 
 @pytest.fixture

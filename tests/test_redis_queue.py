@@ -34,14 +34,6 @@ class QueueSpider(Spider):
 
 
 @pytest.fixture
-def client(module_server: RedisServer) -> Iterator[Any]:
-    """A client of that server, which is empty."""
-    with redis.Redis(port=module_server.port) as client:
-        client.flushall()
-        yield client
-
-
-@pytest.fixture
 def queue(client: Any) -> HostQueue:
     """A queue without a crawl: what it gives out counts as done."""
     return queue_of(client)

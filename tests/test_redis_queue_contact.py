@@ -29,14 +29,6 @@ AT_ONCE: dict[str, Any] = {"retry": Retry(NoBackoff(), 0)}
 
 
 @pytest.fixture
-def client(module_server: RedisServer) -> Iterator[Any]:
-    """A client of a server that is empty."""
-    with redis.Redis(port=module_server.port) as client:
-        client.flushall()
-        yield client
-
-
-@pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     """The time of the timers."""
     return VirtualTime.of(monkeypatch, "limits", "frontier")

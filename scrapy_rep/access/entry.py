@@ -20,7 +20,7 @@ Several crawlers may fetch at once, lose the store for a while, or have wrong cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
 CLOCK_TOLERANCE = 60.0
@@ -123,6 +123,12 @@ class Entry:
     answer: Answer | None = None
     refusal: Answer | None = None
     failure: Failure | None = None
+
+
+def without_proxied(entry: Entry) -> Entry:
+    """Return an entry without a refusal through a proxy, where for whom it holds is not kept."""
+    is_proxied = entry.refusal is not None and entry.refusal.proxied
+    return replace(entry, refusal=None) if is_proxied else entry
 
 
 Part = TypeVar("Part", Answer, Failure)

@@ -179,10 +179,8 @@ class Identity:
         settings = self._crawler.settings
         default = without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS"))
         chosen = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
-        name = Headers(default).get("User-Agent") or Headers({"User-Agent": chosen or ""}).get(
-            "User-Agent"
-        )
-        return name or b""
+        added = Headers({"User-Agent": chosen or ""})
+        return Headers(default).get("User-Agent") or added.get("User-Agent") or b""
 
     def _derived(self, user_agent: bytes) -> tuple[str, ...]:
         token = product_token(user_agent.decode("latin-1"))

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +24,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.entry import without_proxied
 from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
 from scrapy_rep.sites.asking import asker_of
@@ -384,9 +384,7 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._resident) > 1:
             authority, cached = self._resident.popitem(last=False)
             self._octets -= cached.size
-            entry = cached.entry
-            if entry.refusal is not None and entry.refusal.proxied:
-                entry = replace(entry, refusal=None)  # for whom it holds would be lost
+            entry = without_proxied(cached.entry)
             self._store.demote(authority, entry, was_evicted=cached.was_evicted)
             self._stats.inc(names.EVICTED)
 

@@ -24,7 +24,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
-from scrapy_rep.access.entry import Answer, Asker, Entry, merge
+from scrapy_rep.access.entry import Answer, Asker, Entry, merge, without_proxied
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unavailable, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
 from scrapy_rep.awaiting import repeated, sleep
@@ -267,19 +267,13 @@ def _undated(learnt: Entry, before: Entry | None) -> Entry:
     left out. The clock may be the one that is wrong, and the store has the true date. A refusal
     through a proxy is left out, too: a store does not know for whom it holds.
     """
-    learnt, before = _without_proxied(learnt), _without_proxied(before or Entry())
+    learnt, before = without_proxied(learnt), without_proxied(before or Entry())
     if learnt.failure is None and learnt.refusal is None:
         return learnt
     answer = learnt.answer if learnt.answer == before.answer else None
     if learnt.failure is not None and learnt.refusal != before.refusal:
         return Entry(answer, None, learnt.failure)
     return replace(learnt, answer=answer)
-
-
-def _without_proxied(entry: Entry) -> Entry:
-    """Return an entry without a refusal through a proxy."""
-    is_proxied = entry.refusal is not None and entry.refusal.proxied
-    return replace(entry, refusal=None) if is_proxied else entry
 
 
 def _is_for_others(outcome: Outcome) -> bool:

@@ -149,6 +149,13 @@ def request(name: object, host: str = "a.example", **kwargs: Any) -> Request:
     return Request(f"http://{host}/{name}", **kwargs)
 
 
+def filled(queue: Any) -> None:
+    """The queue has three requests to one site, and one to another."""
+    for name in range(3):
+        queue.push(request(name))
+    queue.push(request("x", "b.example"))
+
+
 def some(seed: int, count: int = 14) -> list[Request]:
     """Requests to one site, of several priorities, some of them start requests."""
     rnd = random.Random(seed)
@@ -462,9 +469,7 @@ def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
     job = job_of(PickleFifoDiskQueue)
     frontier = job.use_frontier()
     queue = job.queue()
-    for number in range(3):
-        queue.push(request(number))
-    queue.push(request("x", "b.example"))
+    filled(queue)
     (path,) = (job.path / _path_safe(SITE)).rglob("q00000")
     os.truncate(path, 0)
     assert job.drain(queue) == ["x"]
@@ -597,29 +602,15 @@ def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
     assert path_of(queue.pop()) == "x"
 
 
-@pytest.mark.parametrize("number", [0, errno.ENOSPC, errno.EIO, errno.ESTALE])
-def test_a_queue_that_fails_each_time_is_set_aside_and_the_crawl_goes_on(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, number: int
+def test_a_damaged_queue_is_set_aside_and_the_crawl_goes_on(
+    job_of: JobOf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A file of a LIFO queue was cut short. Of a disk that is full or fails, nothing is lost."""
+    """A file of a LIFO queue was cut short, and would fail each time."""
     job = job_of(PickleLifoDiskQueue)
     frontier = job.use_frontier()
     queue = job.queue()
-    for name in range(3):
-        queue.push(request(name))
-    queue.push(request("x", "b.example"))
+    filled(queue)
     (path,) = (job.path / _path_safe(SITE)).rglob("0")
-    if number:
-
-        def fail(self: Any) -> None:
-            raise OSError(number, "the disk")
-
-        monkeypatch.setattr(LifoDiskQueue, "pop", fail)
-        with pytest.raises(OSError, match="the disk"):
-            job.next(queue)
-        assert (frontier.is_open, len(queue)) == (False, 4)
-        queue.close()
-        return
     queue.pqueues[SITE].queues[0].f.flush()
     os.truncate(path, 6)
     assert job.drain(queue) == ["x"]
@@ -632,3 +623,23 @@ def test_a_queue_that_fails_each_time_is_set_aside_and_the_crawl_goes_on(
     assert job.drain(queue) == ["y"]
     queue.close()
     assert aside.is_dir()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.ESTALE])
+def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
+    job_of: JobOf, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The frontier is given up, and the requests stay where they are."""
+    job = job_of(PickleLifoDiskQueue)
+    frontier = job.use_frontier()
+    queue = job.queue()
+    filled(queue)
+
+    def fail(self: Any) -> None:
+        raise OSError(number, "the disk")
+
+    monkeypatch.setattr(LifoDiskQueue, "pop", fail)
+    with pytest.raises(OSError, match="the disk"):
+        job.next(queue)
+    assert (frontier.is_open, len(queue)) == (False, 4)
+    queue.close()
