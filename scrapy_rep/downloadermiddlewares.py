@@ -129,6 +129,10 @@ class RepDownloaderMiddleware:
         One that had to wait for its turn is judged again: the rules may have changed meanwhile.
         """
         try:
+            if request.meta.get("proxy"):
+                returned = await self._gate.check_proxy(request)
+                if returned is not None:
+                    return returned
             waits = self._turns.arrive(request)
             if waits is None:
                 return None

@@ -19,6 +19,7 @@ from scrapy_rep.gate.gate import Gate
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
+from scrapy_rep.gate.page_url import sending
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.robotparser import RobotsParsed
@@ -55,6 +56,7 @@ class Parts:
         overrides = configured_overrides(settings, time.time())
         stats = self.stats = self._make_stats(overrides)
         scrapy = self.scrapy = ScrapyNames(crawler)
+        self._sent = sending(crawler.settings)
         identity = self.identity = Identity(crawler, settings)
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
@@ -87,9 +89,10 @@ class Parts:
             account=self.account,
             stats=stats,
             clock=time.time,
+            sent=self._sent,
             defer_unreachable=settings.defer_unreachable,
         )
-        self.frontier.connect(self.gate, self.turns, lambda: self.cache.pauses)
+        self.frontier.connect(self.gate, self.turns, lambda: self.cache.refresher.pauses)
 
     def open(self) -> None:
         """Open what needs an open spider."""
@@ -167,6 +170,7 @@ class Parts:
             self._weigh,
             self.settings.pace_policy,
             {each.authority for each in overrides},
+            self._sent,
         )
 
     def _weigh(self, authority: Authority, cached: CachedRules) -> None:

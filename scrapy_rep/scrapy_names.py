@@ -21,12 +21,14 @@ from scrapy.core.downloader import Downloader
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
+from scrapy.utils.misc import load_object
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -79,6 +81,13 @@ def has_headers(request: Request) -> bool:
     Scrapy 2.15 and newer make them when they are first looked at, and they take 424 octets.
     """
     return getattr(request, "_headers", True) is not None
+
+
+def modules_that_download(settings: BaseSettings, scheme: str) -> list[str]:
+    """Return the modules of the class that downloads by a scheme, and of its bases."""
+    handler = settings.getwithbase("DOWNLOAD_HANDLERS").get(scheme)
+    kinds = getattr(load_object(handler), "__mro__", ()) if handler is not None else ()
+    return [kind.__module__ for kind in kinds]
 
 
 class UnknownScrapyError(Exception):

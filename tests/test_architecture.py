@@ -21,7 +21,7 @@ from scrapy_rep.scrapy_names import NAMES
 from tests.rows import rows
 
 PACKAGE = Path(scrapy_rep.__file__).parent
-OPTIONAL = {"jinja2", "markupsafe", "msgspec", "redis", "resource", "rich", "warcio"}
+OPTIONAL = {"jinja2", "markupsafe", "msgspec", "redis", "resource", "rich", "warcio", "yarl"}
 """Dependencies of extras, and what Windows lacks, imported where they are first needed."""
 
 SLOW_TO_IMPORT = {"http_sf"}

@@ -63,7 +63,8 @@ def has_scheme(url: str) -> bool:
 def authority_of(url: str) -> Authority | None:
     """Return the authority of an http or https URL, ``None`` for any other scheme.
 
-    Raises ``ValueError`` for an http or https URL that names no usable host or port.
+    Raises ``ValueError`` for an http or https URL that names no usable host or port, and for a
+    scheme that holds white space or control characters: some clients would ignore these.
     """
     # The prefix up to the path decides; a URL without one is its own prefix.
     end = url.find("/", 8)
@@ -74,6 +75,8 @@ def authority_of(url: str) -> Authority | None:
 def _authority_of_origin(origin: str) -> Authority | None:
     scheme = origin[: max(origin.find(":"), 0)].lower()
     if scheme not in DEFAULT_PORTS:
+        if any(c <= " " for c in scheme):
+            raise ValueError("white space in the scheme of the URL")
         return None
     try:
         parts = urlsplit(origin)

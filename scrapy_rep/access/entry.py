@@ -33,16 +33,17 @@ UNAUTHORIZED = 401
 """The status that asks for a login (RFC 9110 section 15.5.2)."""
 
 _MOST_REFUSED = 20
-"""Requests that differ in proxy or login, and are all refused, before that holds for any other."""
+"""After this many refusals of requests that differ in way or login, one holds for all others."""
 
 
 class Asker(NamedTuple):
     """What of a request may decide whether a robots.txt is refused to it.
 
-    ``proxy`` is host and port of its proxy, ``login`` its ``Authorization``.
+    ``way`` is how it is sent: by which proxy, and as which browser; "" for neither. ``login`` is
+    its ``Authorization``.
     """
 
-    proxy: str = ""
+    way: str = ""
     login: bytes | None = None
 
 
@@ -55,8 +56,8 @@ class Answer:
     is the limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the
     ID of the exchange that brought it, "" if nothing was told of it.
 
-    The last two are of a refusal, and are not stored. ``proxied`` says that it came through a
-    proxy, and ``refused_to`` which requests have asked and were refused.
+    The last two are of a refusal, and are not stored. ``proxied`` says that it came in a way of its
+    own, such as through a proxy, and ``refused_to`` which requests have asked and were refused.
     """
 
     status: int = 0
@@ -74,21 +75,19 @@ class Answer:
 
     @property
     def holds_for_all(self) -> bool:
-        """False for a refusal that may be due to how the robots.txt was asked for.
-
-        That is one through a proxy, and one that asks for a login.
-        """
-        return self.status not in REFUSALS or not (self.proxied or self.status == UNAUTHORIZED)
+        """False for a refusal: it may be due to how the robots.txt was asked for."""
+        return self.status not in REFUSALS
 
     def holds_for(self, asker: Asker) -> bool:
         """Return whether this says anything about the pages that ``asker`` requests.
 
-        A refusal through a proxy holds for requests by that proxy, and a 401 for those without a
-        login and for those whose own login was refused, too.
+        A refusal holds for requests that are sent in the same way: through the same proxy, or
+        through none. A 401 holds for those without a login and for those whose own login was
+        refused, too.
         """
         if self.holds_for_all or asker in self.refused_to:
             return True
-        if not self.proxied and asker.login is None:
+        if not (self.proxied or asker.way) and (asker.login is None or self.status != UNAUTHORIZED):
             return True
         return len(self.refused_to) >= _MOST_REFUSED
 
@@ -158,11 +157,6 @@ def merge(old: Entry | None, new: Entry, now: float) -> Entry:
     return Entry(answer, refusal, failure)
 
 
-def supersedes(new: float, old: float, now: float) -> bool:
-    """Whether a part dated ``new`` takes the place of one dated ``old`` at ``now``."""
-    return not new < old <= now + CLOCK_TOLERANCE
-
-
 def is_over(failure: Failure, answer: Answer | None, now: float) -> bool:
     """Whether a failure says nothing any more: an answer came later, or it lies in the future."""
     latest = now + CLOCK_TOLERANCE
@@ -179,4 +173,4 @@ def date_of(part: Answer | Failure) -> float:
 def _newest(old: Part | None, new: Part | None, now: float) -> Part | None:
     if old is None or new is None:
         return old if new is None else new
-    return new if supersedes(date_of(new), date_of(old), now) else old
+    return old if date_of(new) < date_of(old) <= now + CLOCK_TOLERANCE else new

@@ -1,6 +1,7 @@
 """How long a response may be used, and when its server may be asked again (RFC 9111, RFC 9110).
 
-Header values in, seconds out; what cannot be read is as if it were not there.
+Header values in, seconds out. What cannot be read is ignored, but an unreadable ``Expires`` means
+expired.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def lifetime(headers: Mapping[str, bytes | None], now: float) -> float | None:
         return 0.0
     age = _seconds(headers.get("Age")) or 0.0
     if found := _MAX_AGE.search(control):
-        return max(0.0, _number(found[1]) - age)
+        return max(0.0, min(float(found[1]), _LONGEST) - age)
     expires = headers.get("Expires")
     if expires is None:
         return None
@@ -55,12 +56,7 @@ def retry_after(value: bytes | None, now: float) -> float | None:
 
 def _seconds(value: bytes | None) -> float | None:
     text = (value or b"").strip()
-    return _number(text) if text.isdigit() else None
-
-
-def _number(digits: bytes) -> float:
-    digits = digits.lstrip(b"0") or b"0"
-    return min(float(digits), _LONGEST) if len(digits) <= 10 else _LONGEST
+    return min(float(text), _LONGEST) if text.isdigit() else None
 
 
 def _date(value: bytes | None) -> float | None:

@@ -41,8 +41,8 @@ from scrapy_rep.access.outcome import (
 MIN_LIFETIME = 60.0
 """Seconds for which any answer is used: no authority is asked more often than once a minute."""
 
-RETRY_AFTER_BOUNDS = (1.0, 86_400.0)
-"""Seconds within which a server's ``Retry-After`` is honoured."""
+LONGEST_RETRY_AFTER = 86_400.0
+"""Seconds up to which a server's ``Retry-After`` is honoured."""
 
 OWN_BACK_OFF = 1.0
 """Seconds without an attempt after a first failure on the crawler's own side, as of a proxy.
@@ -164,8 +164,12 @@ def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
     answer, failure = in_force(entry, now, policy)
     decision, fetch, _ = DECISIONS[state_of(answer, failure, now, policy)]
     until = 0.0
-    if fetch is Fetch.NO:
-        until = _good_until(decision, answer, failure, policy)
+    if fetch is Fetch.NO and failure is not None:
+        until = retry_at(failure, policy)
+        if decision is Decision.FOLLOW and answer is not None:
+            until = min(until, answer.fetched_at + policy.stale_if_unreachable)
+    elif fetch is Fetch.NO and answer is not None:
+        until = refresh_at(answer, policy)
     return Standing(decision, fetch, answer, failure, until)
 
 
@@ -269,22 +273,8 @@ def retry_at(failure: Failure, policy: Policy) -> float:
     # The exponent is bounded so that a long outage does not overflow the float.
     delay = min(longest, first * 2.0 ** min(failure.count - 1, 30))
     if failure.retry_after is not None:
-        shortest, furthest = RETRY_AFTER_BOUNDS
-        delay = max(delay, min(furthest, max(shortest, failure.retry_after)))
+        delay = max(delay, min(LONGEST_RETRY_AFTER, failure.retry_after))
     return failure.failed_at + delay
-
-
-def _good_until(
-    decision: Decision, answer: Answer | None, failure: Failure | None, policy: Policy
-) -> float:
-    ends = []
-    if failure is not None:
-        ends.append(retry_at(failure, policy))
-        if decision is Decision.FOLLOW and answer is not None:
-            ends.append(answer.fetched_at + policy.stale_if_unreachable)
-    elif answer is not None:  # pragma: no branch (of nothing, no state is good)
-        ends.append(refresh_at(answer, policy))
-    return min(ends)
 
 
 def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> Entry:
@@ -307,7 +297,11 @@ def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: P
     if outcome.status in REFUSALS:
         before = entry.refusal
         if before is not None and now < expires_at(before, policy):
-            answer = replace(answer, refused_to=answer.refused_to | before.refused_to)
+            # It lives no longer than the first one did: who asked then may be served by now.
+            life = expires_at(before, policy) - now
+            life = life if answer.lifetime is None else min(answer.lifetime, life)
+            refused = answer.refused_to | before.refused_to
+            answer = replace(answer, refused_to=refused, lifetime=life)
         return Entry(_dated_by(now, entry.answer), answer)
     return Entry(answer)
 

@@ -34,7 +34,7 @@ class Decisions:
 
     ``agent_of(request)`` returns the names that a request goes by; ``known(authority)`` what memory
     holds, usable or not; ``weigh`` measures rules again that were asked for a verdict.
-    ``overridden`` are the authorities with overrides.
+    ``overridden`` are the authorities with overrides, and ``sent(url)`` is a URL as it is sent.
 
     The methods for requests that go on raise the ``IgnoreRequest`` of a listener.
     """
@@ -47,6 +47,7 @@ class Decisions:
         weigh: Callable[[Authority, CachedRules], None],
         paces: PacePolicy,
         overridden: Container[Authority],
+        sent: Callable[[str], str],
     ):
         self._signals = signals
         self._agent_of = agent_of
@@ -54,6 +55,7 @@ class Decisions:
         self._weigh = weigh
         self._paces = paces
         self._overridden = overridden
+        self._sent = sent
 
     def passed(
         self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None = None
@@ -90,7 +92,7 @@ class Decisions:
         """Send that a request goes on that does not obey: an override without a name."""
         if not self._signals.is_heard(robots_decided):
             return
-        page = _page_of(request)
+        page = self._page_of(request)
         try:
             authority = authority_of(page)
         except ValueError:
@@ -113,7 +115,7 @@ class Decisions:
             rules = RulesInForce()
         else:
             rules = cached.in_force
-        statement, page = getattr(error, "statement", None), _page_of(request)
+        statement, page = getattr(error, "statement", None), self._page_of(request)
         said = None if statement is None else {str(statement.category): str(statement.answer)}
         decision = RobotsDecision(
             request,
@@ -135,6 +137,13 @@ class Decisions:
         if refusal is not None:
             raise refusal
 
+    def _page_of(self, request: Request) -> str:
+        """Return the URL of the page that was asked for; that of the request if it names none."""
+        try:
+            return self._sent(page_of(request))
+        except ValueError:
+            return request.url
+
     def _delay(self, asked: Asked, cached: CachedRules) -> float | None:
         """Return the interval in seconds that the rules ask for; None if none, or overridden."""
         if cached.robots is None or asked.authority in self._overridden:
@@ -150,14 +159,6 @@ def _preferences(asked: Asked, cached: CachedRules) -> dict[str, str] | None:
         return None
     said = preferences(robots, asked.url, asked.agent)
     return None if said is None else said.answers or None
-
-
-def _page_of(request: Request) -> str:
-    """Return the URL of the page that was asked for; that of the request if it names none."""
-    try:
-        return page_of(request)
-    except ValueError:
-        return request.url
 
 
 def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:

@@ -26,8 +26,9 @@ from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.states import REFUSED, Block, State
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
-from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
+from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of, requested_url
 from scrapy_rep.robotstxt.verdict import Verdict
+from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Judged(NamedTuple):
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch.
+    ``clock()`` is in seconds since the epoch, and ``sent(url)`` a URL as it is sent.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Gate:
         account: Account,
         stats: RepStats,
         clock: Callable[[], float],
+        sent: Callable[[str], str],
         defer_unreachable: float,
     ):
         self._identity = identity
@@ -93,6 +95,7 @@ class Gate:
         self._account = account
         self._stats = stats
         self._clock = clock
+        self._sent = sent
         self._defer_unreachable = defer_unreachable
         self._deferred: set[Authority] = set()
         """The unreachable sites whose requests wait for the next attempt."""
@@ -138,7 +141,7 @@ class Gate:
             return room
         if NOFOLLOW_KEY in request.meta and is_marked(request):
             return REFUSED
-        cached = self._at_hand(authority, request)
+        cached = self._cache.consult(authority, request)
         if isinstance(cached, Miss):
             if state.was_just_fetched or authority.has_its_rules_at(state.url):
                 return room
@@ -202,11 +205,6 @@ class Gate:
             state.miss = None
             self._cache.begin(authority, request, miss)
 
-    def _at_hand(self, authority: Authority, request: Request) -> CachedRules | Miss:
-        """Return the rules that may be used now, however old; awaits nothing."""
-        resident = self._cache.resident(authority, self._clock(), request)
-        return resident or self._cache.consult(authority, request)
-
     def _judgement(self, asked: Asked, cached: CachedRules, state: RequestState) -> Judgement:
         """Return the judgement on a request: the last one, if nothing has changed since.
 
@@ -222,14 +220,15 @@ class Gate:
         state.judged = Judged(asked[1:], ref(cached), judgement)
         return judgement
 
-    @staticmethod
-    def _find_page(request: Request, state: RequestState) -> None:
+    def _find_page(self, request: Request, state: RequestState) -> None:
         """Note the page that a request is for, and the authority that governs it.
 
         Raises ``ValueError`` for a URL without a usable host.
         """
-        url = page_of(request) if PAGE in request.meta else request.url
+        url = page_of(request) if PAGE in request.meta else self._sent(request.url)
         authority = state.authority = authority_of(url)
+        if "verbatim_url" in request.meta:  # Scrapy has left it as it is; its handlers do not
+            url = requested_url(url)
         state.host = "" if authority is None else authority.host
         state.url = url
 
@@ -264,7 +263,7 @@ class Gate:
     async def _check(self, asked: Asked, state: RequestState) -> Request | None:
         """Let a request pass that a robots.txt governs; return or raise as :meth:`check` does."""
         request, url, authority, _ = asked
-        cached = self._at_hand(authority, request)
+        cached = self._cache.consult(authority, request)
         if isinstance(cached, Miss):
             if authority.has_its_rules_at(url):
                 self._account.passed_without_rules(asked)
@@ -325,7 +324,7 @@ class Gate:
         asked = Asked(request, url, authority, self._identity.of(request))
         requested = page_of(request)
         self._stats.led_elsewhere(request.method, requested, url)
-        found = await self._rules(asked, self._at_hand(authority, request))
+        found = await self._rules(asked, self._cache.consult(authority, request))
         if found.interrupted:
             return to_come_back(request)
         judgement = self._judge.judge_final_url(asked, found)
@@ -348,7 +347,7 @@ class Gate:
         asked = Asked(request, state.url, authority, self._identity.of(request))
         has_turn = True
         while True:
-            at_hand = self._at_hand(authority, request)
+            at_hand = self._cache.consult(authority, request)
             # Only once, as rules that live for less than it takes until its next turn would be
             # missing for ever.
             if isinstance(at_hand, Miss) and not state.gave_way:
@@ -371,6 +370,27 @@ class Gate:
             if waits is None or returned is not None:
                 return returned
             has_turn = True
+
+    async def check_proxy(self, request: Request) -> Request | None:
+        """Judge a request again if it was judged by a refusal to another proxy than its own.
+
+        A middleware behind the gate may have chosen the proxy. Returns or raises as :meth:`check`
+        does.
+        """
+        state = self._frontier.states.get(request)
+        authority = None if state is None else state.authority
+        if state is None or authority is None or request.meta.get("dont_obey_robotstxt"):
+            return None
+        cached = self._cache.held(authority)
+        refusal = None if cached is None else cached.refusal
+        if refusal is None or refusal.holds_for(asker_of(request, authority)):
+            return None
+        asked = Asked(request, state.url, authority, self._identity.of(request))
+        found = await self._rules(asked, self._cache.consult(authority, request))
+        if found.interrupted:
+            return to_come_back(request)
+        self._raise_refusal(asked, found, self._judgement(asked, found, state))
+        return None
 
     def is_in_place(self, request: object) -> bool:
         """Return whether a request waits for its rules in place, so that a stop waits for it."""

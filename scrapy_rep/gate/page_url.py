@@ -24,15 +24,19 @@ that of another page.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from w3lib.url import safe_url_string
 
 from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of, has_scheme
+from scrapy_rep.scrapy_names import modules_that_download
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.settings import BaseSettings
 
     from scrapy_rep.access.authority import Authority
 
@@ -80,6 +84,27 @@ def requested_url(url: str) -> str:
     except ValueError:
         # What is wrong is not quoted: it may be part of a password.
         raise ValueError("no usable host and port in the URL") from None
+
+
+def sending(settings: BaseSettings) -> Callable[[str], str]:
+    """Return a function that returns a URL as a download handler sends it.
+
+    That of aiohttp, which Scrapy uses without a reactor, decodes some escapes that are not the same
+    as their characters (RFC 3986 section 2.2): for ``/a%28b`` it asks the server for ``/a(b``.
+    """
+
+    @cache
+    def decodes(scheme: str) -> bool:
+        return any("aiohttp" in name for name in modules_that_download(settings, scheme))
+
+    def sent(url: str) -> str:
+        if "%" not in url or not decodes(url.partition(":")[0]):
+            return url
+        from yarl import URL  # aiohttp needs it, and so has installed it
+
+        return str(URL(url))
+
+    return sent
 
 
 def governed(url: str) -> tuple[str, Authority | None]:

@@ -19,7 +19,9 @@ as the three octets of their encoded form.
 Two more comparisons are rare, and only a URI that needs them pays for them:
 
 - A URI with dot segments has a second *reading* without them (:func:`readings`): ``/a/../b`` and
-  ``/b`` are the same resource, so both must be allowed.
+  ``/b`` are the same resource, so both must be allowed. So has a URI whose path ends with ``;``:
+  clients that split URIs as :func:`urllib.parse.urlparse` does, such as Twisted's, send ``/a`` for
+  ``/a;``.
 - A URI with escapes is also compared as it is written (:func:`as_written`) with the few patterns
   that may match *within* an escape: the normal form of ``/?q=a%2Fb`` is ``/?q=a/b``, but the octets
   of ``/*2Fb`` are in the first. In ``/itm/*/%`` the ``%`` stands for the start of any escape. 1.3 %
@@ -51,6 +53,7 @@ _UNRESERVED_ESCAPES: Final = re.compile(
 )
 _QUERY_STARTS: Final = re.compile("[?#]")
 _DOT: Final = re.compile("%2[Ee]")
+_EMPTY_PARAMETERS: Final = re.compile(r"\A([^?]*/[^;/?]*);(?=\?|\Z)")
 _ORIGIN: Final = re.compile("https?://[^/?;#%\\\\\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
 _USER: Final = re.compile("[^/?]*@")
@@ -73,7 +76,7 @@ class NormalForm:
         """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
         self.with_query = profile.query_is_matched
         self.removes_dots = profile.dot_segments_are_removed
-        """A URI with dot segments has two readings, with them and without."""
+        """A URI with dot segments, or with a final ``;``, has a second reading without."""
         self._decodes_unreserved = profile.unreserved_is_decoded
         self._stray_percent = "%" if self.encodes else "%25"
         if self.encodes:
@@ -205,7 +208,7 @@ def origin_of(uri: str) -> str:
 
 
 def readings(path: str, form: NormalForm) -> list[str]:
-    """Return a path and query in octets and, if it has dot segments, the same without them.
+    """Return a path and query in octets and, if it may be sent in another form, that as well.
 
     Characters outside ASCII stand for their octets in UTF-8.
     """
@@ -214,11 +217,16 @@ def readings(path: str, form: NormalForm) -> list[str]:
         path = path.partition("#")[0]
     if not path.isascii():
         path = utf8_octets(path).decode("latin-1")
-    if form.removes_dots and ("/." in path or "/%2" in path):
-        plain = _without_dot_segments(path)
+    if form.removes_dots and (ends_with_semicolon(path) or "/." in path or "/%2" in path):
+        plain = _without_dot_segments(_EMPTY_PARAMETERS.sub(r"\1", path))
         if plain != path:
             return [path, plain]
     return [path]
+
+
+def ends_with_semicolon(uri: str) -> bool:
+    """Return whether the path of a URI without a fragment may end with a semicolon."""
+    return ";" in uri and (uri.endswith(";") or ";?" in uri)
 
 
 def _without_dot_segments(path: str) -> str:

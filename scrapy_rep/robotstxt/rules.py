@@ -36,6 +36,7 @@ from scrapy_rep.robotstxt.normal_form import (
     ROBOTS_TXT,
     NormalForm,
     as_written,
+    ends_with_semicolon,
     normal_path,
     origin_of,
     readings,
@@ -51,7 +52,7 @@ takes as long as 100 questions; a later question takes 0.6 microseconds then ins
 SORT_AFTER: Final = 30
 """Most files are asked fewer questions than that, and are never sorted."""
 
-_UNUSUAL: Final = re.compile(r"[%#?\\\t\n\r]|/\.|[^\x00-\x7f]")
+_UNUSUAL: Final = re.compile(r"[%#?\\\t\n\r]|/\.|;\Z|[^\x00-\x7f]")
 """What a path holds if it may not be in normal form, or has several readings."""
 _NOTHING: Final[tuple[int, Sequence[str]]] = 0, ()
 
@@ -174,7 +175,14 @@ class Rules:
                 here = origin, start = origin, len(origin) - 1
             if "%" in uri or "#" in uri or not uri.isascii() or (cuts and "?" in uri):
                 return of_others(uri[start:])
-            if "/." in uri or "\\" in uri or "\n" in uri or "\r" in uri or "\t" in uri:
+            if (
+                (";" in uri and ends_with_semicolon(uri))
+                or "/." in uri
+                or "\\" in uri
+                or "\n" in uri
+                or "\r" in uri
+                or "\t" in uri
+            ):
                 return of_others(uri[start:])
             if begins(uri[start:]) if begins else uri.startswith(prefixes, start):
                 return of_path(uri[start:], None, STEPS)
@@ -222,8 +230,7 @@ class Rules:
     def match(self, uri: str) -> Match:
         """Return the rules that decide, and those of the other kind that they overrule.
 
-        If a URI is allowed with its dot segments and not without them, the rules that disallow it
-        without them decide.
+        If a URI is allowed in one reading and not in another, the rules of the other decide.
         """
         found = self.matches(uri)
         if len(found) == 1:

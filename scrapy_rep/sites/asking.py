@@ -1,9 +1,10 @@
-"""How a robots.txt is asked for: as its pages are, or its answer says nothing about them.
+"""How a robots.txt is requested: as its pages are, or the answer would say nothing about them.
 
-A fetch asks for a robots.txt without anything of the page. That a site refuses the question as it
-was put does not mean that it has no rules: then the fetch asks a second time
-(:data:`SECOND_QUESTIONS`). The redirects of a fetch share cookies, which are gone at its end:
-nothing of them reaches a page, and no cookie of a page reaches them.
+A fetch takes only the transport of the page's request: its proxy, and the other
+:data:`TRANSPORT_KEYS`. That a site refuses the question as it was put does not mean that it has no
+rules: then the fetch asks a second time (:data:`SECOND_QUESTIONS`). The redirects of a fetch share
+cookies, which are gone at its end: nothing of them reaches a page, and no cookie of a page reaches
+them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from collections.abc import Mapping
 from email.message import Message
 from enum import Enum
 from http.cookiejar import CookieJar
-from io import BytesIO
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request as UrlRequest
-from urllib.response import addinfourl
 
 from scrapy.utils.url import url_is_from_any_domain
 from w3lib.http import basic_auth_header
@@ -139,7 +139,7 @@ class Question:
         for value in values[: _MOST_COOKIES - len(jar)]:
             if len(value) <= _LONGEST_COOKIE:
                 fields["Set-Cookie"] = value.decode("latin-1")
-        given: Any = addinfourl(BytesIO(), fields, self.uri)
+        given: Any = SimpleNamespace(info=lambda: fields)  # all that a jar asks of a response
         jar.extract_cookies(given, UrlRequest(self.uri))  # noqa: S310
 
     def is_asked_again(self, status: int) -> bool:
@@ -162,12 +162,13 @@ def asker_of(page_request: Request | None, authority: Authority) -> Asker:
     """Return what of a request may decide whether the robots.txt of ``authority`` is refused."""
     if page_request is None:
         return Asker()
-    return Asker(proxy_of(page_request.meta), login_of(page_request, authority))
+    return Asker(way_of(page_request.meta), login_of(page_request, authority))
 
 
-def proxy_of(meta: Mapping[str, Any]) -> str:
-    """Return host and port of the proxy that is in the meta of a request, "" if there is none."""
-    return str(meta.get("proxy") or "").rpartition("@")[2].rpartition("//")[2].rstrip("/")
+def way_of(meta: Mapping[str, Any]) -> str:
+    """Return by which proxy, and as which browser, a request is sent; "" for neither."""
+    proxy = str(meta.get("proxy") or "").rpartition("@")[2].rpartition("//")[2].rstrip("/")
+    return f"{proxy} {meta.get('impersonate') or ''}".strip()
 
 
 def login_of(page_request: Request, authority: Authority) -> bytes | None:

@@ -1,10 +1,10 @@
 """The rules of each authority, fetched once and kept in memory, for one crawl (RFC 9309 2.4).
 
-A request asks in three steps, each more expensive than the one before:
+A request asks in two steps:
 
-- :meth:`RobotsCache.resident` returns what is in memory and holds now. That is one look-up.
-- :meth:`RobotsCache.consult` decides anew, brings back what was evicted, and asks a store that
-  answers at once. It never waits.
+- :meth:`RobotsCache.consult` returns what is in memory and holds now, which is one look-up.
+  Otherwise it decides anew, brings back what was evicted, and asks a store that answers at once.
+  It never waits.
 - :meth:`RobotsCache.fetch` waits for a refresh: it asks the store and fetches.
 
 Each authority has one refresh at a time. It belongs to no request: a request that is cancelled does
@@ -24,16 +24,15 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
-from scrapy_rep.access.entry import without_proxied
+from scrapy_rep.access.entry import Entry, without_proxied
 from scrapy_rep.access.outcome import Cause, Unreachable
-from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
+from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, standing
 from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.entry import Entry
     from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
     from scrapy_rep.sites.refresh import Refresher
 
@@ -73,19 +72,16 @@ class SingleFlight:
         finally:
             self.waiters.pop(waiter, None)
 
-    def fail(self) -> None:
-        """Give every waiter an error: a fault has kept even a failure from being its result."""
-        waiters, self.waiters = self.waiters, {}
-        for waiter in waiters:
-            if not waiter.called:
-                waiter.errback(RuntimeError("the fetch of robots.txt was lost"))
-
-    def resolve(self, result: CachedRules) -> None:
-        """Give every waiter the result."""
+    def resolve(self, result: CachedRules | None) -> None:
+        """Give every waiter the result, or an error if a fault has left not even a failure."""
         self.result = result
         waiters, self.waiters = self.waiters, {}
         for waiter in waiters:
-            if not waiter.called:
+            if waiter.called:
+                continue
+            if result is None:
+                waiter.errback(RuntimeError("the fetch of robots.txt was lost"))
+            else:
                 waiter.callback(result)
 
 
@@ -111,7 +107,7 @@ class RobotsCache:
     ):
         self._store, self._policy = refresher.store, refresher.policy
         self._stats, self._clock = refresher.stats, refresher.clock
-        self._refresher = refresher
+        self.refresher = refresher
         self._parse = parse
         self._signal = signal
         self._started = started
@@ -120,22 +116,8 @@ class RobotsCache:
         self._memory_limit = memory_limit
         self._resident: OrderedDict[Authority, CachedRules] = OrderedDict()
         self._flights: dict[Authority, SingleFlight] = {}
-        self._octets = 0
-
-    def resident(self, authority: Authority, now: float, request: Any = None) -> CachedRules | None:
-        """Return what memory holds if it is good for ``request`` at ``now``; awaits nothing.
-
-        A refusal that may not hold for all requests is returned only if one is given.
-        """
-        cached = self._resident.get(authority)
-        if cached is None or not cached.since <= now < cached.until:
-            return None
-        if cached.refusal is not None and (
-            request is None or not cached.refusal.holds_for(asker_of(request, authority))
-        ):
-            return None
-        self._resident.move_to_end(authority)
-        return cached
+        self.octets = 0
+        """The memory that the resident rules take."""
 
     def has_usable(self, authority: Authority) -> bool:
         """Return whether memory holds something that policy lets be used now, however old."""
@@ -154,21 +136,23 @@ class RobotsCache:
 
         Begins a refresh in the background where policy asks for one, on behalf of ``request``.
         """
-        cached = self._resident.get(authority)
+        cached, now = self._resident.get(authority), self._clock()
         if cached is None:
             return self._look_up(authority, request)
-        now = self._clock()
+        if cached.since <= now < cached.until:
+            self._resident.move_to_end(authority)
+            return _if_for(request, authority, cached)
         current = standing(cached.entry, now, self._policy)
         if current.decision is Decision.WAIT:
             return Miss(cached.entry, is_resident=True)
         self._resident.move_to_end(authority)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(cached.entry, is_resident=True))
-        known = cached.decision, cached.answer, cached.failure, cached.until
-        if known != (current.decision, current.answer, current.failure, current.until):
-            before, cached = cached, self._cached(authority, cached.entry, current, now)
-            cached.continue_from(before)
+        known = cached.decision, cached.answer, cached.failure
+        if known != (current.decision, current.answer, current.failure):
+            cached = self._cached(authority, cached.entry, current, now)
             self._keep(authority, cached)
+        cached.until = current.until
         return _if_for(request, authority, cached)
 
     def begin(self, authority: Authority, request: Any, miss: Miss) -> None:
@@ -204,23 +188,13 @@ class RobotsCache:
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Measure rules again: they grow as agents ask for their groups."""
         if self._resident.get(authority) is cached:
-            self._octets += cached.weigh()
+            self.octets += cached.weigh()
             self._evict()
 
     @property
-    def octets(self) -> int:
-        """The memory that the resident rules take."""
-        return self._octets
-
-    @property
     def flights(self) -> int:
-        """How many fetches are under way."""
+        """How many fetches are under way, those included that pause between two attempts."""
         return len(self._flights)
-
-    @property
-    def pauses(self) -> int:
-        """How many of them pause between two attempts."""
-        return self._refresher.pauses
 
     def interrupt(
         self, started_before: float = math.inf, spare: Callable[[Any], bool] = lambda _: False
@@ -243,7 +217,7 @@ class RobotsCache:
         The authority is unreachable then, and what waits for it goes on.
         """
         # Flights begin one after another; each may have to wait for those before it.
-        began = monotonic() - self._refresher.longest - 0.1 * len(self._flights)
+        began = monotonic() - self.refresher.longest - 0.1 * len(self._flights)
         for authority, flight in list(self._flights.items()):
             if flight.started > began:
                 break  # those behind it began later
@@ -292,10 +266,8 @@ class RobotsCache:
                     # Requests that were returned meanwhile would begin the next flight otherwise.
                     self._keep(authority, cached)
             finally:
-                if flight.result is None and cached is not None:  # else it was interrupted
+                if flight.result is None:  # else it was interrupted
                     flight.resolve(cached)
-                elif flight.result is None:
-                    flight.fail()
                 self._ended(authority)
 
     async def _refresh(
@@ -304,7 +276,7 @@ class RobotsCache:
         def waiting() -> list[Any]:
             return list(dict.fromkeys([*flight.waiters.values(), *self._waiting(authority)]))
 
-        entry = await self._refresher.refresh(authority, request, miss, waiting=waiting)
+        entry = await self.refresher.refresh(authority, request, miss, waiting=waiting)
         before = self._resident.get(authority)
         now = self._clock()
         cached = self._cached(authority, entry, standing(entry, now, self._policy), now)
@@ -321,38 +293,27 @@ class RobotsCache:
         is_evicted = entry is not None
         if entry is None:
             entry, is_complete = self._store.get_nowait(authority)
-        if entry is None:
-            return Miss(is_complete=is_complete)
         now = self._clock()
         current = standing(entry, now, self._policy)
         is_new = not is_evicted and self._signal.is_heard
-        if current.decision is Decision.WAIT or is_new:
+        if entry is None or current.decision is Decision.WAIT or is_new:
             return Miss(entry, is_complete=is_complete)
-        cached = self._cached(authority, entry, current, now, was_evicted=is_evicted)
+        cached = self._cached(authority, entry, current, now)
+        cached.was_evicted = is_evicted
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(entry, is_resident=True))
         return _if_for(request, authority, cached)
 
     def _cached(
-        self,
-        authority: Authority,
-        entry: Entry,
-        current: Standing,
-        now: float,
-        *,
-        was_evicted: bool = False,
+        self, authority: Authority, entry: Entry, current: Standing, now: float
     ) -> CachedRules:
         """Return what ``entry`` means now, with the rules already parsed where they still hold."""
-        body = current.body
-        robots = None if body is None else self._parsed(authority, body)
-        return CachedRules(entry, current, robots, now, was_evicted=was_evicted)
-
-    def _parsed(self, authority: Authority, body: bytes) -> ParsedRobotsTxt:
-        old = self._resident.get(authority)
-        if old is None or old.robots is None or old.answer is None or old.answer.body != body:
-            return self._parse(body)
-        return old.robots
+        body, old = current.body, self._resident.get(authority)
+        robots = None
+        if body is not None:
+            robots = old.robots if old is not None and old.body == body else self._parse(body)
+        return CachedRules(entry, current, robots, now)
 
     def _failure(self, authority: Authority, cause: Cause) -> CachedRules:
         """Return what holds for an authority without an answer: disallow all.
@@ -363,27 +324,25 @@ class RobotsCache:
         old = self._resident.get(authority)
         before = old.entry if old else self._store.evicted(authority)
         entry = learn(before, Unreachable(cause, ours=True), now, self._policy)
-        failure = entry.failure
         if cause is not Cause.CLOSING and old is not None and old.robots is not None:
             current = standing(entry, now, self._policy)
             if current.decision is Decision.FOLLOW:
                 return CachedRules(entry, current, old.robots, now)
-        until = retry_at(failure, self._policy) if failure is not None else now
-        refused = Standing(Decision.DISALLOW_ALL, Fetch.NO, None, failure, until)
+        refused = standing(Entry(failure=entry.failure), now, self._policy)
         return CachedRules(entry, refused, None, now)
 
     def _keep(self, authority: Authority, cached: CachedRules) -> None:
         """Keep ``cached`` in memory, in place of what was there before."""
         old = self._resident.pop(authority, None)
-        self._octets -= old.size if old else 0
+        self.octets -= old.size if old else 0
         self._resident[authority] = cached
         self.weigh(authority, cached)
 
     def _evict(self) -> None:
         # The newest stays, even if it alone is over the limit: it was asked for just now.
-        while self._octets > self._memory_limit and len(self._resident) > 1:
+        while self.octets > self._memory_limit and len(self._resident) > 1:
             authority, cached = self._resident.popitem(last=False)
-            self._octets -= cached.size
+            self.octets -= cached.size
             entry = without_proxied(cached.entry)
             self._store.demote(authority, entry, was_evicted=cached.was_evicted)
             self._stats.inc(names.EVICTED)

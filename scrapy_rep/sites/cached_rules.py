@@ -61,13 +61,7 @@ class CachedRules:
     )
 
     def __init__(
-        self,
-        entry: Entry,
-        standing: Standing,
-        robots: ParsedRobotsTxt | None,
-        now: float,
-        *,
-        was_evicted: bool = False,
+        self, entry: Entry, standing: Standing, robots: ParsedRobotsTxt | None, now: float
     ):
         self.entry = entry
         self.decision, _, self.answer, self.failure, self.until = standing
@@ -83,7 +77,7 @@ class CachedRules:
         """The refusal that decides, if it does not hold for all requests."""
         if self.failure is not None or self.answer is None or self.answer.holds_for_all:
             self.refusal = None
-        self.was_evicted = was_evicted
+        self.was_evicted = False
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
@@ -97,15 +91,6 @@ class CachedRules:
         if self._in_force is None:
             self._in_force = self._make_in_force()
         return self._in_force
-
-    def continue_from(self, before: CachedRules) -> None:
-        """Rest on the same as before, unless more than the time until which it holds is new."""
-        if (self.decision, self.answer, self.failure) == (
-            before.decision,
-            before.answer,
-            before.failure,
-        ):
-            self._in_force = before._in_force
 
     def _make_in_force(self) -> RulesInForce:
         answer, failure = self.answer, self.failure

@@ -14,7 +14,7 @@ If they do, the member must be complete. The library for brotli reports octets a
 error, so such a body counts as broken.
 
 Some servers announce a charset (``utf-8``), a transfer encoding (``8bit``, ``binary``) or a format
-of their own (``aws-chunked``) as a coding. A name that is not registered is read past if the body
+of their own (``aws-chunked``) as a coding. A coding that is not registered is ignored if the body
 is text beneath the other codings, as browsers do.
 """
 

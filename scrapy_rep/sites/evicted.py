@@ -3,10 +3,10 @@
 Rules in memory are parsed, and take several times the octets of their file. When
 ``REP_MEMORY_LIMIT`` is reached, the least recently used ones are evicted, but their robots.txt is
 still fresh: fetching it again would cost a request to the site, and the time to wait for it. So an
-evicted entry is kept compressed, in a private SQLite database. SQLite holds a share of that memory
-of it, and writes the rest into a temporary file of at most ``REP_STORE_LIMIT`` octets, which it
-deletes by itself, even after a crash. Bringing an entry back awaits nothing. It takes about 20
-microseconds for a file of ordinary size, and 1 to 3 milliseconds for one of 480 KB.
+evicted entry is kept compressed, in a private SQLite database. SQLite keeps part of them in a share
+of that memory, and writes the rest into a temporary file of at most ``REP_STORE_LIMIT`` octets,
+which it deletes by itself, even after a crash. Bringing an entry back awaits nothing. It takes
+about 20 microseconds for a file of ordinary size, and 1 to 3 milliseconds for one of 480 KB.
 
 If the file cannot be written, evicted entries are dropped, and fetched again when they are needed.
 """
@@ -34,7 +34,7 @@ _TABLE = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, authority TEXT NOT NULL UNIQUE,"
     " octets BLOB NOT NULL)"
 )
-# The number that it gets is higher than all others, so that the lowest number is the oldest.
+# A new row gets a higher number than all others, so the lowest number is that of the oldest row.
 _PUT = "INSERT OR REPLACE INTO entries (authority, octets) VALUES (?, ?)"
 _GET = "SELECT octets FROM entries WHERE authority = ?"
 _HAS = "SELECT 1 FROM entries WHERE authority = ?"

@@ -64,6 +64,8 @@ class Exchange:
         """Whether the head of the response announced a content coding."""
         self.was_shown = False
         """Whether the response was seen as it came; a custom downloader may not show it."""
+        self.has_failed = False
+        """Whether the last download has brought no response."""
         self._limit = limit
         self._numbers = numbers
         self._received = received
@@ -79,8 +81,11 @@ class Exchange:
             download.close()
             raise TooManyRequestsError("other components repeat its requests without end")
         self._running = deferred_from_coro(download)
+        self.has_failed = True
         try:
-            return await maybe_deferred_to_future(self._running)
+            response: Response = await maybe_deferred_to_future(self._running)
+            self.has_failed = False
+            return response
         finally:
             self._running = None
 
@@ -113,9 +118,7 @@ class Exchange:
             if self._received is not None:
                 self._received(request, response, self.is_cut)
         finally:
-            codings = response.headers.getlist(_CODINGS)
-            response.headers.pop(_CODINGS, None)
-            if codings:
+            if codings := response.headers.pop(_CODINGS, None):
                 response.headers[_KEPT_CODINGS] = codings
 
 

@@ -1,7 +1,7 @@
 """The fetch of one robots.txt, through Scrapy's own downloader (RFC 9309 section 2.3).
 
-Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome. For any failure that it does not
-know, that is Unreachable.
+Unless it is cancelled, :meth:`RobotsFetcher.fetch` always returns an outcome. For any failure that
+it does not know, that is Unreachable.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.misc import load_object
 from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_rep import stats as names
@@ -38,9 +37,10 @@ from scrapy_rep.access.outcome import (
 )
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.robotstxt.printable import without_logins
+from scrapy_rep.scrapy_names import modules_that_download
 from scrapy_rep.signals import SignalSender, robots_fetched
 from scrapy_rep.sites.announcements import Announcements
-from scrapy_rep.sites.asking import Again, Question, proxy_of
+from scrapy_rep.sites.asking import Again, Question, way_of
 from scrapy_rep.sites.exchange import (
     EXCHANGE,
     Exchange,
@@ -108,7 +108,7 @@ _AT_ONCE = 256
 
 
 class AtOnce:
-    """Lets up to ``limit`` fetches run at once, and no longer counts one after a moment.
+    """Lets ``limit`` fetches run at once. After a moment a fetch no longer counts.
 
     A crawl that meets hundreds of sites at once fetches hundreds of robots.txt files. They are
     spread out a little, and each takes a file descriptor, of which a process often has no more than
@@ -130,17 +130,15 @@ class AtOnce:
             if granted:
                 granted.pop().release()
 
+        timer: CallLaterResult | None = None
         try:
             # A caller may be cancelled after this was granted, and before it could begin.
             await maybe_deferred_to_future(self._semaphore.acquire().addCallback(granted.append))
-        except BaseException:
-            release()
-            raise
-        timer = call_later(_COUNTED_FOR, release)
-        try:
+            timer = call_later(_COUNTED_FOR, release)
             yield
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             release()
 
 
@@ -177,7 +175,7 @@ class RobotsFetcher:
     async def fetch(
         self, authority: Authority, page_request: Request | None, copy: Answer | None
     ) -> Outcome:
-        """Return the outcome of one fetch of the robots.txt of ``authority``; raise no failure.
+        """Return the outcome of one fetch of a robots.txt. A failure is an outcome, too.
 
         The proxy of ``page_request``, the request that asks, is used. ``copy`` is what a
         conditional request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
@@ -238,6 +236,8 @@ class RobotsFetcher:
             request = question.request = self._request(question, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
+            if exchange.has_failed:
+                raise IgnoreRequest("another component answered in place of a failed download")
             if told is not None and not exchange.was_shown:
                 told.received(request, response, exchange.is_cut, is_changed=True)
             request = question.request = response.request or request  # one may have been repeated
@@ -285,9 +285,8 @@ class RobotsFetcher:
 
         Zyte API's does: it warns of each request that has an ``Accept`` or ``Accept-Encoding``.
         """
-        handler = self._crawler.settings.getwithbase("DOWNLOAD_HANDLERS").get(scheme)
-        kinds = getattr(load_object(handler), "__mro__", ()) if handler is not None else ()
-        return any(kind.__module__.partition(".")[0] == "scrapy_zyte_api" for kind in kinds)
+        modules = modules_that_download(self._crawler.settings, scheme)
+        return any(name.partition(".")[0] == "scrapy_zyte_api" for name in modules)
 
     def _outcome(
         self, question: Question, exchange: Exchange, request: Request, response: Response
@@ -317,10 +316,10 @@ class RobotsFetcher:
         if meaning is Meaning.REDIRECT:
             self._stats.redirected_on(question.authority, self._settings.max_redirects)
         if status in REFUSALS:
-            proxy, asker = proxy_of(request.meta), question.asker
+            way, asker = way_of(request.meta), question.asker
             # A middleware may have chosen the proxy, for the robots.txt and for its page.
-            asked = frozenset((asker, asker._replace(proxy=proxy)))
-            return Unavailable(status, uri, trail, life, proxied=bool(proxy), refused_to=asked)
+            asked = frozenset((asker, asker._replace(way=way)))
+            return Unavailable(status, uri, trail, life, proxied=bool(way), refused_to=asked)
         if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
             return Unavailable(status, uri, trail, life)
         return Unreachable(Cause.STATUS, status, wait)

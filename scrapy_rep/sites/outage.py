@@ -95,8 +95,9 @@ class Outage:
         """Return the answer to ``ask(*args)``, which is of one of these ``kinds``.
 
         ``host`` is the one whose turn is asked for. Raises :class:`StoreError` if the store fails,
-        or is left alone for a while. What nothing waits for any more is cancelled, in case the
-        store has not begun with it. A turn is not: it is asked for again with the same token.
+        or is left alone for a while. A question that nothing waits for any more is cancelled, in
+        case the store has not begun to answer it. One for a turn is not: it is asked again with
+        the same token.
         """
         if question != TURN:
             self._admit(question)

@@ -42,19 +42,8 @@ LEASE_TERM = 10.0
 _POLL = (0.1, 0.5)
 """Seconds between two looks at the store while another worker fetches: at first, and at most."""
 
-# The failures that may be over at the next attempt; a refused redirect will be refused again.
-_WORTH_RETRYING = frozenset(
-    {
-        Cause.STATUS,
-        Cause.DNS,
-        Cause.CONNECTION,
-        Cause.TLS,
-        Cause.CODING,
-        Cause.TIMEOUT,
-        Cause.PROXY,
-        Cause.ERROR,
-    }
-)
+# The failures that the next attempt would repeat: a refused redirect will be refused again.
+_NOT_WORTH_RETRYING = frozenset({Cause.REDIRECT, Cause.DROPPED, Cause.URL, Cause.CLOSING})
 
 
 _ANYONE = Asker()
@@ -64,8 +53,8 @@ class Miss(NamedTuple):
     """What a look-up found of an authority that may not be used as it is.
 
     ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
-    ``is_complete`` that there is nothing more in the store. ``asker`` is given for a request that a
-    refusal does not hold for.
+    ``is_complete`` that there is nothing more in the store. ``asker`` is set if the entry is a
+    refusal that does not hold for the request.
     """
 
     entry: Entry | None = None
@@ -154,8 +143,8 @@ class Refresher:
             if isinstance(outcome, Unreachable):
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self.clock(), self.policy)
-            delay = _next_of(delays, outcome, self._timeout)
-            if delay is None or not self._is_worth_retrying(outcome, learnt) or not waiting():
+            delay = self._next_delay(delays, outcome, learnt)
+            if delay is None or not waiting():
                 if _is_for_others(outcome):
                     self.store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)
@@ -241,13 +230,21 @@ class Refresher:
     def _decision(self, entry: Entry | None) -> Decision:
         return standing(entry, self.clock(), self.policy).decision
 
-    def _is_worth_retrying(self, outcome: Outcome, learnt: Entry) -> bool:
-        """Return whether another attempt is worth waiting for."""
-        return (
-            isinstance(outcome, Unreachable)
-            and outcome.cause in _WORTH_RETRYING
-            and self._decision(learnt) is not Decision.FOLLOW
-        )
+    def _next_delay(self, delays: Iterator[float], outcome: Outcome, learnt: Entry) -> float | None:
+        """Return the pause before another attempt, ``None`` if none is worth waiting for.
+
+        A delay becomes as long as the server asks for, if a fetch may take that long. Otherwise
+        those that are too short are passed over.
+        """
+        if not isinstance(outcome, Unreachable) or outcome.cause in _NOT_WORTH_RETRYING:
+            return None
+        if self._decision(learnt) is Decision.FOLLOW:
+            return None
+        least = outcome.retry_after or 0.0
+        if least <= self._timeout:
+            delay = next(delays, None)
+            return None if delay is None else max(delay, least)
+        return next((delay for delay in delays if delay >= least), None)
 
     def _report(self, authority: Authority, outcome: Outcome, learnt: Entry) -> None:
         failure = learnt.failure
@@ -281,15 +278,3 @@ def _is_for_others(outcome: Outcome) -> bool:
     if isinstance(outcome, Unreachable):
         return not outcome.ours
     return not (isinstance(outcome, Unavailable) and outcome.proxied)
-
-
-def _next_of(delays: Iterator[float], outcome: Outcome, longest: float) -> float | None:
-    """Return the next delay, ``None`` if none is left that is as long as the server asks for.
-
-    A delay becomes as long as that, if it is at most ``longest``.
-    """
-    least = (outcome.retry_after or 0.0) if isinstance(outcome, Unreachable) else 0.0
-    if least <= longest:
-        delay = next(delays, None)
-        return None if delay is None else max(delay, least)
-    return next((delay for delay in delays if delay >= least), None)

@@ -135,6 +135,8 @@ class StoreAdapter:
         disk_limit: int,
     ):
         self._store = store
+        self.has_store = store is not None
+        """Whether there is a store, which other workers may share."""
         self._crawler = crawler
         self.memory_limit = memory_limit
         """The octets of memory that evicted entries may take."""
@@ -142,11 +144,6 @@ class StoreAdapter:
         self._outage = Outage(Store.patience if store is None else store.patience, stats)
         self._immediate = False  # whether the last look-up was answered at once
         self._leases: dict[Authority, str] = {}
-
-    @property
-    def has_store(self) -> bool:
-        """Whether there is a store, which other workers may share."""
-        return self._store is not None
 
     @property
     def turns(self) -> StoreTurns | None:
@@ -224,9 +221,9 @@ class StoreAdapter:
             self._tell(LEASE, self._store.renew, authority, token, seconds)
 
     def release(self, authority: Authority, token: str) -> None:
-        """Give a lease back."""
-        if self._store is not None and token != NOT_SHARED:
-            self._leases.pop(authority, None)
+        """Give a lease back, unless that was done already."""
+        if self._store is not None and self._leases.get(authority) == token:
+            del self._leases[authority]
             self._tell(LEASE, self._store.release, authority, token)
 
     def close(self) -> None:
@@ -244,7 +241,7 @@ class StoreAdapter:
         return found
 
     def _tell(self, question: str, tell: Callable[..., None], *args: Any) -> None:
-        """Tell the store to do something; if that is a put, note whether it succeeded."""
+        """Tell the store something. Any failure is counted; only a put counts as an answer."""
         try:
             tell(*args)
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything

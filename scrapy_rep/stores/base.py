@@ -21,7 +21,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from scrapy_rep.access.authority import Authority
@@ -210,24 +209,22 @@ class Store(ABC):
         What is kept and newer stays. Raises ``ValueError``, one line that names the number of the
         entry, if one is malformed; those before it are kept. Raises :class:`StoreError`.
         """
-        numbered = enumerate(exported, 1)
-        number = 0
+        number, octets = 1, 0
         try:
-            while batch := list(islice(numbered, FLUSH_AFTER)):
-                octets = 0
-                for number, plain in batch:  # noqa: B007 (it is told after the loop)
-                    stored = from_plain(plain)
-                    self._put_all(stored)
-                    answer = stored.entry.answer
-                    octets += len(answer.body or b"") if answer is not None else 0
-                    if octets > FLUSH_OCTETS:
-                        octets = 0
-                        self.flush()
-                self.flush()
+            for plain in exported:  # which may raise, as json.loads does
+                stored = from_plain(plain)
+                self._put_all(stored)
+                answer = stored.entry.answer
+                octets += len(answer.body or b"") if answer is not None else 0
+                if number % FLUSH_AFTER == 0 or octets > FLUSH_OCTETS:
+                    octets = 0
+                    self.flush()
+                number += 1
         except ValueError as error:
             self.flush()
             raise ValueError(f"entry {number}: {error}") from None
-        return number
+        self.flush()
+        return number - 1
 
     _fault: StoreError | None = None
 
@@ -262,10 +259,8 @@ def merging(authority: Authority, entry: Entry, crawler: str, now: float) -> Cha
     def change(kept: StoredEntry | None) -> StoredEntry | None:
         kept = kept or StoredEntry(authority)
         merged = merge(kept.seen_by(crawler), entry, now + time.monotonic() - asked)
-        refusals = dict(kept.refusals)
-        refusals.pop(crawler, None)
-        if merged.refusal is not None:
-            refusals[crawler] = merged.refusal
+        every = {**kept.refusals, crawler: merged.refusal}
+        refusals = {name: one for name, one in every.items() if one is not None}
         stored = StoredEntry(authority, Entry(merged.answer, None, merged.failure), refusals)
         return stored if refusals or stored.entry != Entry() else None
 

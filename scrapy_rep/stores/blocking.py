@@ -46,7 +46,6 @@ class BlockingStore(Store):
         self._closed = False
         # A daemon, so that a call that hangs does not keep the process from ending.
         self._thread = Thread(target=self._run, name="robots.txt store", daemon=True)
-        self._is_begun = False
 
     @abstractmethod
     def read(self, key: str) -> bytes | None:
@@ -90,7 +89,7 @@ class BlockingStore(Store):
 
         A second call does nothing.
         """
-        if self._is_begun and not self._closed:
+        if self._thread.ident is not None and not self._closed:
             with suppress(StoreError, FutureTimeoutError):
                 self._call(lambda: None).result(CLOSE_PATIENCE)
             with suppress(Full):
@@ -143,8 +142,7 @@ class BlockingStore(Store):
                 self._calls.put_nowait(call)
             except Full:
                 raise StoreError(f"{QUEUE_LIMIT} calls wait for the store") from None
-            if not self._is_begun:  # a crawl that does not start leaves no thread
-                self._is_begun = True
+            if self._thread.ident is None:  # a crawl that does not start leaves no thread
                 self._thread.start()
         return answer
 

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from struct import Struct
 from struct import error as struct_error
+from typing import Any
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
@@ -108,24 +109,16 @@ def decode_parts(authority: Authority, parts: Mapping[str, bytes]) -> StoredEntr
 
     Parts are not read without the others: without a refusal, the rest could be permission.
     """
-    answer: Answer | None = None
-    failure: Failure | None = None
-    refusals = {}
-    for name, octets in parts.items():
-        if not octets or not name.startswith((ANSWER, FAILURE, _REFUSAL)):
-            continue
-        part = decode_part(authority, name, octets)
-        if part is None:
-            return None
-        if isinstance(part, Failure):
-            failure = part
-        elif name == ANSWER:
-            answer = part
-        else:
-            refusals[name.removeprefix(_REFUSAL)] = part
-    if answer is None and failure is None and not refusals:
+    found: dict[str, Any] = {
+        name: decode_part(authority, name, octets)
+        for name, octets in parts.items()
+        if octets and name.startswith((ANSWER, FAILURE, _REFUSAL))
+    }
+    if not found or None in found.values():
         return None
-    return StoredEntry(authority, Entry(answer, failure=failure), refusals)
+    entry = Entry(found.pop(ANSWER, None), failure=found.pop(FAILURE, None))
+    refusals = {name.removeprefix(_REFUSAL): part for name, part in found.items()}
+    return StoredEntry(authority, entry, refusals)
 
 
 def _encode(key: str, date: float, plain: object) -> bytes:

@@ -126,16 +126,13 @@ def to_plain(stored: StoredEntry) -> dict[str, Any]:
 
 def plain_parts(stored: StoredEntry) -> dict[str, Any]:
     """Return the same without the authority, for :func:`stored_of`."""
-    plain: dict[str, Any] = {}
-    if stored.entry.answer is not None:
-        plain["answer"] = plain_part(stored.entry.answer)
-    if stored.refusals:
-        plain["refusals"] = {
-            crawler: plain_part(refusal) for crawler, refusal in stored.refusals.items()
-        }
-    if stored.entry.failure is not None:
-        plain["failure"] = plain_part(stored.entry.failure)
-    return plain
+    entry, refusals = stored.entry, stored.refusals
+    plain: dict[str, Any] = {
+        "answer": entry.answer and plain_part(entry.answer),
+        "refusals": {crawler: plain_part(refusal) for crawler, refusal in refusals.items()},
+        "failure": entry.failure and plain_part(entry.failure),
+    }
+    return {name: part for name, part in plain.items() if part}
 
 
 def from_plain(plain: object) -> StoredEntry:

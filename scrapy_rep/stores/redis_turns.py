@@ -147,7 +147,7 @@ def keys_of(host: str, prefix: str, in_cluster: bool) -> tuple[str, str]:
 
 
 def turn_of(token: str, reply: Any) -> Turn:
-    """Return what a server says to who would take a turn. Raises ``StoreError``."""
+    """Return the turn, or the wait, that a reply stands for. Raises ``StoreError``."""
     if isinstance(reply, list) and len(reply) == 2 and all(isinstance(n, int) for n in reply):
         granted, wait = reply
         # A wait that overflows in the script becomes negative.

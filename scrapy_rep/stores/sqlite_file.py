@@ -119,25 +119,22 @@ class File:
         If it was found to be damaged, it is set aside first.
         """
         with self._reading:
-            self._open(patience)
-
-    def _open(self, patience: float) -> None:
-        for _ in range(3):
-            trouble: Exception
-            try:
-                self._set_aside()
-                check_file(self.path)
-                return self._connect(patience)
-            except TROUBLES as error:
-                trouble = self._trouble(error)
-            except (OSError, StoreError) as error:
-                trouble = error
-            self.close()
-            if self._damage is None:
-                break
-        said = trouble.strerror if isinstance(trouble, OSError) else None
-        self._obstacle = said or str(trouble)
-        raise trouble if isinstance(trouble, ForeignError) else self._shut()
+            for _ in range(3):
+                trouble: Exception
+                try:
+                    self._set_aside()
+                    check_file(self.path)
+                    return self._connect(patience)
+                except TROUBLES as error:
+                    trouble = self._trouble(error)
+                except (OSError, StoreError) as error:
+                    trouble = error
+                self.close()
+                if self._damage is None:
+                    break
+            said = trouble.strerror if isinstance(trouble, OSError) else None
+            self._obstacle = said or str(trouble)
+            raise trouble if isinstance(trouble, ForeignError) else self._shut()
 
     def _connect(self, patience: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

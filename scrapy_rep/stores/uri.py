@@ -53,11 +53,6 @@ class Scheme(NamedTuple):
     is_file: bool = False
     """The rest is the path of a file, so it holds no password."""
 
-    @property
-    def name(self) -> str:
-        """What precedes the colon."""
-        return self.begins.partition(":")[0]
-
 
 _SQLITE = "scrapy_rep.stores.sqlite.SqliteStore"
 _REDIS = "scrapy_rep.stores.redis.RedisStore"
@@ -73,8 +68,8 @@ _SCHEMES = (
     Scheme("rediss+cluster://", _REDIS, "redis"),
 )
 
-SCHEMES = {scheme.name: scheme for scheme in _SCHEMES}
-"""Schemes that stores know. What precedes another colon may be a user name."""
+SCHEMES = {scheme.begins.partition(":")[0]: scheme for scheme in _SCHEMES}
+"""Schemes that stores know, by what precedes the colon. In any other URI, a user name may do so."""
 
 _HIDDEN = "..."
 _LONGEST = 120

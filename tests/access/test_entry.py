@@ -105,17 +105,16 @@ def test_the_order_in_which_parts_with_right_dates_come_does_not_matter() -> Non
 
 
 def test_only_a_refusal_may_be_due_to_the_request() -> None:
-    """By a proxy, or for want of a login; what else an answer says, it says to all."""
+    """What else an answer says, it says to all."""
     for answer in (
         RULES,
         MISSING,
-        REFUSAL,
         replace(RULES, proxied=True),
         Answer(404, proxied=True),
     ):
         assert answer.holds_for_all
         assert answer.holds_for(Asker("proxy.example:1", b"login"))
-    for answer in (replace(REFUSAL, proxied=True), replace(REFUSAL, status=401)):
+    for answer in (REFUSAL, replace(REFUSAL, proxied=True), replace(REFUSAL, status=401)):
         assert not answer.holds_for_all
 
 
@@ -126,7 +125,10 @@ def test_a_refusal_that_may_be_due_to_the_request_holds_for_requests_like_it() -
     assert replace(REFUSAL, status=401).holds_for(direct)
     assert not replace(REFUSAL, status=401).holds_for(login)
     assert replace(REFUSAL, status=401, refused_to=frozenset({login})).holds_for(login)
-    assert REFUSAL.holds_for(proxied)
+    assert not replace(REFUSAL, status=401).holds_for(proxied)
+    assert REFUSAL.holds_for(direct)
+    assert REFUSAL.holds_for(login)
+    assert not REFUSAL.holds_for(proxied)
     assert not replace(REFUSAL, proxied=True).holds_for(direct)
     others = frozenset(Asker(f"{number}.example:80") for number in range(20))
     assert replace(REFUSAL, proxied=True, refused_to=others).holds_for(direct)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -14,11 +13,8 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
-import scrapy_rep
 from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.spiders import RequestsSpider
-
-PACKAGE = str(Path(scrapy_rep.__file__).parent)
 
 
 class ClosingSpider(RequestsSpider):
@@ -72,7 +68,7 @@ class ClosingSpider(RequestsSpider):
         self.stopping_since = monotonic()
         self.crawler.stats.set_value("closing/waiting", self.waiting)
         closing = self.crawler.engine.close_spider_async(reason="stopped")
-        deferred_from_coro(closing).addErrback(self._too_late)
+        deferred_from_coro(closing).addErrback(lambda _: None)  # it was too late
 
     def idle(self) -> None:
         """Scrapy takes the spider for idle."""
@@ -85,9 +81,6 @@ class ClosingSpider(RequestsSpider):
         if self.stopping_since is not None:
             taken = monotonic() - self.stopping_since
             self.crawler.stats.set_value("closing/seconds", taken)
-
-    def _too_late(self, failure: Any) -> None:
-        self.crawler.stats.inc_value("closing/too late")
 
 
 class FetchingSpider(ClosingSpider):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
@@ -122,23 +122,11 @@ class OneByOneSpider(TickingSpider):
 
 
 class QueuedSpider(RequestsSpider):
-    """Schedules all its requests before the first one is sent, and notes the order of sending."""
-
-    name = "queued"
+    """Schedules all its requests before the first one is sent."""
 
     async def start(self) -> AsyncIterator[Any]:
         """All the requests at once, to an engine that is paused until it has them."""
-        self.sent: list[int] = []
-        self.crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
         self.crawler.engine.pause()
         async for request in super().start():
             yield request
         self.crawler.engine.unpause()
-
-    def _sent(self, request: Request) -> None:
-        if "number" in request.meta:
-            self.sent.append(request.priority)
-
-    def closed(self, reason: str) -> None:
-        """The crawl is over."""
-        self.crawler.stats.set_value("sent", self.sent)

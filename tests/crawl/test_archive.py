@@ -5,31 +5,27 @@ from __future__ import annotations
 import gzip
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-import zlib
-from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from datetime import datetime
-from io import BytesIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from fastwarc.warc import ArchiveIterator as FastIterator
 from scrapy import Request, signals
 from scrapy.http import Response
-from warcio.archiveiterator import ArchiveIterator
 
+from scrapy_rep.records.archive import Archive
+from scrapy_rep.signals import RobotsExchange
+from scrapy_rep.stats import RepStats
 from tests.crawl.clock import DAY, Ahead
-from tests.crawl.harness import ROOT, gate_with, visit
+from tests.crawl.harness import gate_with, visit
 from tests.crawl.plugin import NOTHING, RULES, by_hand
 from tests.crawl.spiders import OneByOneSpider
 from tests.records.archives import Read, archives, records
 from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
-from tests.rows import deep
+from tests.scripted import HERE
 from tests.site import Authority, Site
 from tests.stores.obstacles import no_file_beyond
 
@@ -238,73 +234,17 @@ def descriptor_of(path: Path) -> int:
     raise AssertionError(f"{path} is not open")
 
 
-WRITER = """
-import random, sys, time
-from uuid import uuid4
-from scrapy import Request, Spider
-from scrapy.crawler import Crawler
-from scrapy.http import Response
-from scrapy.statscollectors import StatsCollector
-from scrapy_rep.records.archive import Archive
-from scrapy_rep.signals import RobotsExchange
-from scrapy_rep.stats import RepStats
-
-archive = Archive(sys.argv[1], "0" * 32, RepStats(StatsCollector(Crawler(Spider))), time.time)
-rng = random.Random(int(sys.argv[2]))
-for number in range(1_000_000):
-    uri = f"http://a{number}.example/robots.txt"
-    body = rng.randbytes(rng.choice((0, 10, 1_000, 100_000)))
-    archive.fetched(RobotsExchange(uuid4().urn, None, uri, Request(uri), Response(uri, body=body)))
-    if number == 20:
-        print("go", flush=True)
-    time.sleep(rng.choice((0, 0, 0.002)))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", range(deep(3, 12)))
-def test_a_process_that_is_killed_leaves_whole_records(tmp_path: Path, moment: int) -> None:
-    """At a random moment: both readers get every record but the one that is cut."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", WRITER, str(tmp_path / "robots.warc.gz"), str(moment)]
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"go\n"
-        time.sleep(random.Random(moment).uniform(0.0, 0.6))
-        child.send_signal(signal.SIGKILL)
-    (path,) = tmp_path.iterdir()
-    assert path.name.endswith(".warc.gz.open")
-    octets = path.read_bytes()
-    whole = whole_members(octets)
-    # Either reader may show the beginning of a record that is cut as one more.
-    assert whole > 20
-    warcio = ArchiveIterator(BytesIO(octets), check_digests="raise")
-    assert up_to_a_cut(warcio, lambda record: record.raw_stream) in (whole, whole + 1)
-    fast = FastIterator(BytesIO(octets), parse_http=False)
-    assert up_to_a_cut(fast, lambda record: record.reader) in (whole, whole + 1)
-
-
-def whole_members(octets: bytes) -> int:
-    """How many members of a gzip file are whole."""
-    count = 0
-    while octets:
-        member = zlib.decompressobj(zlib.MAX_WBITS + 16)
-        member.decompress(octets)
-        if not member.eof:
-            break
-        octets = member.unused_data
-        count += 1
-    return count
-
-
-def up_to_a_cut(reader: Iterable[Any], stream: Callable[[Any], Any]) -> int:
-    """How many records a library reads."""
-    count = 0
-    with suppress(Exception):  # of the record that is cut
-        for record in reader:
-            stream(record).read()
-            count += 1
-    return count
+def test_each_record_is_in_the_file_as_soon_as_it_is_made(tmp_path: Path) -> None:
+    """So a process that is killed leaves whole records."""
+    archive = Archive(str(tmp_path / "robots.warc.gz"), "0" * 32, RepStats(), time.time)
+    for number in range(3):
+        uri = f"http://a{number}.example/robots.txt"
+        answer = Response(uri, body=random.Random(number).randbytes(100_000))
+        archive.fetched(RobotsExchange(uuid4().urn, HERE, uri, Request(uri), answer))
+        (path,) = tmp_path.iterdir()
+        assert path.name.endswith(".warc.gz.open")
+        assert len(records(path)) == 1 + 2 * (number + 1)
+    archive.close()
 
 
 @pytest.mark.parametrize("log", [None, "none/decisions.jsonl"])

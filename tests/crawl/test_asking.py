@@ -156,15 +156,6 @@ async def test_odd_cookies_end_nothing(site: Site, mode: str) -> None:
     assert not [line for line in result.log if "cookiejar" in line.text]
 
 
-async def test_ten_thousand_cookies_are_no_permission(site: Site, mode: str) -> None:
-    """Whether the head is too long for the download handler or not: the page is not fetched."""
-    cookies = [f"n{number}=1" for number in range(10_000)]
-    shop = site.authority([sets("/robots.txt", *cookies), RULES])
-    result = await visit([shop.url("/private")], mode=mode, REP_TIMEOUT=5)
-    assert result.kinds[0] in ("forbidden", "unreachable")
-    assert shop.page_hits == []
-
-
 async def test_redirects_without_end_are_said_once_a_site(site: Site) -> None:
     """RFC 9309 section 2.3.1.2: unavailable. With or without cookies, and a chain that is long."""
     chain = site.authority(RULES)
@@ -503,6 +494,56 @@ async def test_a_proxy_of_the_environment_is_that_of_all_requests(
     result = await visit([f"http://shop.example/{n}" for n in (1, 3, 4)], OneByOneSpider)
     assert len(result.downloaded) == 3
     assert len(shop.robots_hits) == 1
+
+
+async def test_a_refusal_to_a_direct_request_says_nothing_to_a_proxy(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
+    """An address that is refused sees no rules; the pages by another one have some."""
+    shop, proxy = site.authority(Reply(403)), Proxy(site)
+    proxy.authority(shop.url(""), RULES)
+    by_proxy = [
+        {"url": shop.url(path), "meta": {"proxy": proxy.url}} for path in ("/private?2", "/open")
+    ]
+    store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
+    result = await visit([shop.url("/private?1"), *by_proxy], OneByOneSpider, mode=mode, **store)
+    assert result.kinds == ["downloaded", "forbidden", "downloaded"]
+    result = await visit([by_proxy[0]], mode=mode, **store)
+    assert result.kinds == ["forbidden"]
+
+
+class ProxyOfEach:
+    """Chooses a proxy behind the gate: one for robots.txt files, and another one for pages."""
+
+    def __init__(self, proxies: list[str]):
+        self.proxies = proxies
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> ProxyOfEach:
+        """Take the two from the settings."""
+        return cls(crawler.settings.getlist("PROXIES"))
+
+    def process_request(self, request: Any) -> None:
+        """Choose one, unless there is one."""
+        is_page = not request.meta.get("dont_obey_robotstxt")
+        request.meta.setdefault("proxy", self.proxies[is_page])
+
+
+async def test_a_refusal_to_another_proxy_than_is_chosen_behind_the_gate_does_not_hold(
+    site: Site, mode: str
+) -> None:
+    """Most middlewares that choose a proxy are there. The rules that its pages see count."""
+    refused, served = Proxy(site), Proxy(site)
+    refused.authority("http://shop.example", Reply(403))
+    shop = served.authority("http://shop.example", RULES)
+    proxies = {
+        "PROXIES": [refused.url, served.url],
+        "DOWNLOADER_MIDDLEWARES": {f"{__name__}.ProxyOfEach": 350},
+    }
+    urls = [f"http://shop.example/{path}" for path in ("private", "open", "private?2")]
+    result = await visit(urls, OneByOneSpider, mode=mode, **proxies)
+    assert result.kinds == ["forbidden", "downloaded", "forbidden"]
+    assert [hit.target for hit in shop.page_hits] == ["/open"]
 
 
 async def test_a_login_of_the_page_is_not_for_the_proxy(site: Site) -> None:

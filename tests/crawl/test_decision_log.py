@@ -21,6 +21,7 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
 from tests.crawl.clock import DAY, Ahead
 from tests.crawl.harness import gate_with, visit
+from tests.crawl.middlewares import Component
 from tests.crawl.plugin import NOTHING, RULES, SKIPPING, by_hand, override
 from tests.crawl.result import Result
 from tests.crawl.spiders import OneByOneSpider
@@ -221,18 +222,13 @@ async def test_a_full_disk_is_one_error_and_what_is_lost_is_counted(
     assert not [name for name in others if f"robotstxt/{name}" in result.stats]
 
 
-class Downloads:
+class Downloads(Component):
     """An extension that downloads a page before the crawl has started, and one when it is over."""
 
     def __init__(self, crawler: Any) -> None:
-        self.crawler = crawler
+        super().__init__(crawler)
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
         crawler.signals.connect(self._closed, signal=signals.spider_closed)
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Downloads:
-        """The extension of a crawl."""
-        return cls(crawler)
 
     async def _opened(self) -> None:
         await self.crawler.engine.download_async(Request(f"{self.crawler.settings['SHOP']}/early"))

@@ -4,9 +4,6 @@ attempt, for as long as the setting says (RFC 9309 section 2.3.1.4).
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from tests.crawl.clock import DAY, Ahead, pass_quickly
-from tests.crawl.harness import EACH_MODE, crawl_in_child, visit
+from tests.crawl.harness import EACH_MODE, visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import pages
 from tests.crawl.plugin import NOTHING, RULES, by_hand, by_hand_with_last_step, obey, override
@@ -118,16 +115,6 @@ async def test_a_site_that_is_down_for_longer_is_given_up(site: Site, passing: A
     assert result.stats["robotstxt/unreachable"] == 5
 
 
-async def test_the_back_off_grows_while_requests_wait(site: Site, passing: Ahead) -> None:
-    """After 1, 2 and 4 minutes; the attempt after 8 more would come too late."""
-    shop = site.authority(Outage(FOR_EVER))
-    settings = {"REP_UNREACHABLE_TTL": [MINUTE, 60 * MINUTE], "REP_DEFER_UNREACHABLE": 10 * MINUTE}
-    result = await visit(pages(shop, 3), **settings)
-    assert len(result.unreachable) == 3
-    assert len(shop.robots_hits) == 4
-    assert 7 * MINUTE <= passing.seconds < 8 * MINUTE
-
-
 async def test_requests_end_at_once_if_the_next_attempt_comes_too_late(
     site: Site, passing: Ahead
 ) -> None:
@@ -155,22 +142,6 @@ async def test_a_good_copy_is_followed_and_nothing_waits(site: Site, clock: Ahea
     assert result.kinds == ["downloaded", "forbidden", "downloaded"]
     assert len(shop.robots_hits) == 2
     assert said(result, shop.url()[:-1]) == []
-
-
-async def test_requests_wait_if_the_good_copy_is_too_old(site: Site, passing: Ahead) -> None:
-    """It may be followed for 30 days."""
-    script = Outage(0)
-    shop = site.authority(script)
-
-    def tick(ended: int) -> None:
-        if ended == 1:
-            passing.seconds += 31 * DAY
-            script.left = 3
-
-    result = await visit(pages(shop, 3), OneByOneSpider, tick=tick, **FOR_TEN_MINUTES)
-    assert len(result.downloaded) == 3
-    assert len(shop.robots_hits) == 5
-    assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
 
 
 async def test_a_site_is_back_whatever_its_rules_are(site: Site, passing: Ahead) -> None:
@@ -320,23 +291,3 @@ async def test_the_next_attempt_is_made_in_time(site: Site, mode: str) -> None:
     assert len(result.downloaded) == 3
     first, second = (hit.received for hit in shop.robots_hits)
     assert second - first >= 1
-
-
-@pytest.mark.slow
-def test_crawls_that_share_a_store_ask_as_often_as_one(site: Site, tmp_path: Path) -> None:
-    """Both wait for the same attempts, and go on when the site is back."""
-    shop = site.authority(Outage(2))
-    settings = obey(
-        REP_STORE=f"sqlite://{tmp_path}/robots.db",
-        REP_UNREACHABLE_TTL=[1, 1],
-        REP_DEFER_UNREACHABLE=60,
-    )
-    crawl = partial(crawl_in_child, RequestsSpider, settings, plans=pages(shop, 3))
-    with ThreadPoolExecutor() as threads:
-        results = [each.result() for each in [threads.submit(crawl) for _ in range(2)]]
-    for result in results:
-        assert len(result.check().downloaded) == 3
-    times = [hit.received for hit in shop.robots_hits]
-    assert len(times) == 3
-    assert all(later - earlier >= 1 for earlier, later in pairwise(times))
-    assert said(results[0], shop.url()[:-1]) == [BEGINS, BACK]

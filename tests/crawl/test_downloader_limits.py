@@ -30,18 +30,6 @@ from tests.timed import waits
 
 
 @waits
-async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -> None:
-    """Requests wait for their turns, and others take their places: no page more when one comes."""
-    paced = site.authorities(6, RULES + "Crawl-delay: 0.2\n", Reply(200, "page", delay=0.3))
-    plain = site.authorities(10, RULES, Reply(200, "page", delay=0.3))
-    plans = [shop.url(f"/{n}") for n in range(4) for shop in (*paced, *plain)]
-    result = await visit(plans, by=by_hand, CONCURRENT_REQUESTS=4)
-    assert sorted(result.downloaded) == sorted(plans)
-    assert result.stats["robotstxt/allowed"] == len(plans)  # each is counted once
-    assert at_once(*paced, *plain) <= 4
-
-
-@waits
 @pytest.mark.parametrize("by", [by_hand, by_hand_with_last_step])
 @pytest.mark.parametrize("places", [1, 2])
 async def test_by_hand_no_turns_are_lost_while_the_downloader_is_full(
@@ -111,19 +99,6 @@ async def test_a_response_that_a_middleware_holds_keeps_no_page_from_being_sent(
     settings = {"DOWNLOADER_MIDDLEWARES": {WaitsForTheNext: 500}}
     result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1, **settings)
     assert sorted(result.downloaded) == plans
-
-
-@waits
-async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
-    """60 requests for a site with a delay: ten other sites are done long before it."""
-    slow = site.authority(LATE)
-    shops = site.authorities(10, RULES)
-    plans = [slow.url(f"/{n}") for n in range(60)]
-    plans += [shop.url(f"/{n}") for n in range(2) for shop in shops]
-    result = await visit(plans, DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    assert len(result.downloaded) == 80
-    last = max(hit.received for shop in shops for hit in shop.page_hits)
-    assert sum(hit.received < last for hit in slow.page_hits) < 30
 
 
 class CountingSpider(RequestsSpider):
@@ -294,16 +269,12 @@ class OneAtATimeDownloader(SlotlessDownloader):
 
 
 @pytest.mark.parametrize("where", ["page", "after"])
-@pytest.mark.parametrize(
-    "downloader",
-    [pytest.param(SlotlessDownloader, marks=pytest.mark.slow), OneAtATimeDownloader],
-)
 async def test_a_downloader_without_slots_locks_nothing_up(
-    site: Site, mode: str, where: str, downloader: type[Any]
+    site: Site, mode: str, where: str
 ) -> None:
     """A request may wait for another one of its host, before its download or after it."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    settings = {**SLOTLESS, "DOWNLOADER": global_object_name(downloader)}
+    settings = {**SLOTLESS, "DOWNLOADER": global_object_name(OneAtATimeDownloader)}
     plans = [slow.url(f"/{where}{number}") for number in range(3)]
     result = await visit(plans, by=inner(obey, 950), mode=mode, **settings)
     assert len(result.downloaded) == 3

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
 from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
+from scrapy_rep.access.outcome import Cause
 from tests.crawl.closing import ItemSpider
 from tests.crawl.harness import crawl, visit
 from tests.crawl.pacing import pages
@@ -238,6 +241,22 @@ async def test_a_refusal_says_what_forbids_the_request(site: Site) -> None:
         assert len([line for line in result.lines("", "DEBUG") if line.startswith(said)]) == 1
         assert await result.gate.explain(url) == problem.exception.verdict
     assert warned(result) == [f"No request was allowed: {len(urls)} forbidden"]
+
+
+class ComfortingMiddleware:
+    """Makes an empty page of each failed download, as some projects do."""
+
+    def process_exception(self, request: Request, exception: Exception) -> Response | None:
+        """Return one, unless the request was not made."""
+        return None if isinstance(exception, IgnoreRequest) else HtmlResponse(request.url)
+
+
+async def test_a_response_in_place_of_a_failed_download_is_no_answer(site: Site, mode: str) -> None:
+    """RFC 9309 section 2.3.1.4: what failed is undefined, whatever a component makes of it."""
+    urls = [one.url("/a") for one in (site.authority(Reset()), site.refusing())]
+    own = {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.ComfortingMiddleware": 543}}
+    result = await visit(urls, mode=mode, **own)
+    assert [result.problem(url).data["cause"] for url in urls] == [Cause.DROPPED] * 2
 
 
 async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: str) -> None:

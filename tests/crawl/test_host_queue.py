@@ -127,36 +127,6 @@ async def test_what_a_dead_worker_had_comes_back(
 # --- as scrapy-redis has it
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"},
-        {"ADDONS": {}, "ROBOTSTXT_OBEY": True},
-    ],
-    ids=["with the add-on", "without it"],
-)
-def test_workers_with_an_older_class_may_go_on_during_an_upgrade(
-    site: Site, queue: RedisServer, tmp_path: Path, how: dict[str, Any]
-) -> None:
-    """Two of each: nothing is lost, and nothing is made twice."""
-    shops = site.authorities(6, "User-agent: *\nDisallow: /private\n", html(delay=0.1))
-    urls = [url for shop in shops for url in pages(shop, 30)]
-    (tmp_path / "older").mkdir()
-    older = Workers(queue.uri, tmp_path / "older", 2, REP_STORE=queue.uri, **FEW, **how)
-    try:
-        older.ready()
-        with working(queue, tmp_path, 2, urls) as workers:
-            workers.finish()
-        older.finish()
-    finally:
-        older.stop()
-    assert Counter(workers.all_ends() + older.all_ends()) == Counter(
-        (url, "downloaded") for url in urls
-    )
-    assert workers.all_ends()
-
-
 class StartListSpider(RedisMixin, UntilSpider):  # type: ignore[misc]
     """A spider with a start list in Redis."""
 

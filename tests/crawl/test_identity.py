@@ -81,18 +81,6 @@ async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     assert result.forbidden == expected
 
 
-async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
-    """Requests of one crawl may go by different names; the robots.txt is fetched once."""
-    shop = site.authority("User-agent: badbot\nDisallow: /\n\nUser-agent: goodbot\nAllow: /\n")
-    plans = [
-        {"url": shop.url(f"/{name}"), "meta": {"robotstxt_user_agent": name}}
-        for name in ("goodbot", "badbot", "goodbot/2.0", "nobot")
-    ]
-    result = await visit(plans)
-    assert result.forbidden == [shop.url("/badbot")]
-    assert len(shop.robots_hits) == 1
-
-
 async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     """A meta value that names nobody either counts as absent or stops the request,
     and then it is named in the log.

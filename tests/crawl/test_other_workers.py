@@ -125,18 +125,6 @@ async def test_pages_from_the_http_cache_use_up_no_turn(
     assert turn_of(store, 1.0, 0.1, shop.host).token
 
 
-async def test_a_request_that_does_not_obey_holds_up_the_other_workers(
-    site: Site, store: Store, stored: Any
-) -> None:
-    """It waits for no turn, but its end begins the interval for all."""
-    shop = paced(site, 1.5)
-    plans = [shop.url("/1"), {"url": shop.url("/2"), "meta": {"dont_obey_robotstxt": True}}]
-    begun = time.monotonic()
-    await visit(plans, **stored)
-    turn = turn_of(store, 1.0, 1.5, shop.host)
-    assert turn.wait > 1.5 - (time.monotonic() - begun)
-
-
 async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
     site: Site, store: Store, stored: Any
 ) -> None:
@@ -219,9 +207,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))]
-)
+@pytest.mark.parametrize("part", range(8))
 async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
     site: Site, store: Store, stored: Any, constants: Any, part: int
 ) -> None:

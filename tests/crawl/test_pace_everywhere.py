@@ -10,75 +10,18 @@ from typing import Any
 import pytest
 import scrapy
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import visit
 from tests.crawl.middlewares import HoldingMiddleware, inner
-from tests.crawl.pacing import HURRIED, at_once, gaps
+from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
-from tests.timed import waits
 
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
-
-
-async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
-    """They end in less than the minute that the site asks for, whichever comes first."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 60\n")
-    onward = {"/1": [{"url": f"/by{n}", "meta": {"dont_obey_robotstxt": True}} for n in range(2)]}
-    await visit([slow.url("/1")], onward=onward, timeout=50, **HURRIED)
-    assert len(slow.page_hits) == 3
-
-
-class LimboMiddleware:
-    """Holds some requests up for a second behind the gate, and drops them then."""
-
-    async def process_request(self, request: Request) -> None:
-        """A second goes by."""
-        if request.url.endswith("/limbo"):
-            await sleep(1.0)
-            raise IgnoreRequest
-
-
-async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_there(
-    site: Site,
-) -> None:
-    """A host begins to ask for a pace while a request to it is under way that ends unheard."""
-    free = site.authority(RULES)
-    slow = site.authority(Reply(200, SLOW, delay=0.3), host=free.host)
-    plans = [free.url("/limbo"), *(slow.url(f"/{number}") for number in range(3))]
-    result = await visit(plans, DOWNLOADER_MIDDLEWARES={LimboMiddleware: 950}, **HURRIED)
-    assert result.downloaded == plans[1:]
-    assert min(gaps(slow)) >= 0.2
-
-
-@pytest.mark.parametrize(
-    ("order", "paths"),
-    first(
-        1,
-        [
-            # The downloader has them before the gate does; the host begins to ask in between.
-            (50, ["/", "/1?0.5", "/2?0.5"]),
-            # What is held up counts as sent after a moment, so the next is an interval behind it.
-            (950, ["/0?1.3", "/1?1.3"]),
-        ],
-    ),
-    ids=["before the gate", "behind it"],
-)
-async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(
-    site: Site, order: int, paths: list[str]
-) -> None:
-    """Nor does a request that it holds up wait for itself."""
-    slow = site.authority(SLOW)
-    plans = [slow.url(path) for path in paths]
-    result = await visit(plans, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: order}, **HURRIED)
-    assert result.downloaded == plans
-    assert min(gaps(slow)) >= 0.2
 
 
 class InlineSpider(RequestsSpider):
@@ -102,25 +45,17 @@ async def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, mos
 
 
 class ImpatientSpider(RequestsSpider):
-    """Cancels a slow download of its own on its first page, and finds another page.
-
-    It finds `meanwhile` while the slow page, which is of the same host, is under way.
-    """
-
-    meanwhile = ""
+    """Cancels a slow download of its own on its first page, and finds another page."""
 
     async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
         """The slow page, and the other one."""
         for each in super().page(response):
             yield each
         if response.url.endswith("/first"):
-            if self.meanwhile:
-                yield self.request(self.meanwhile)
             download = self.crawler.engine.download_async(Request(response.urljoin("/slow")))
             with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(download, 1.0 if self.meanwhile else 0.3)
-            if not self.meanwhile:
-                yield self.request(response.urljoin("/last"))
+                await asyncio.wait_for(download, 0.3)
+            yield self.request(response.urljoin("/last"))
 
 
 @pytest.mark.parametrize("by", first(1, [obey, by_hand, by_hand_with_last_step]))
@@ -130,19 +65,6 @@ async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site
     plans = [shop.url("/first")]
     result = await visit(plans, ImpatientSpider, by=by, timeout=30)
     assert result.downloaded == [shop.url("/first"), shop.url("/last")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("by", [obey, by_hand, by_hand_with_last_step])
-async def test_so_does_one_that_was_under_way_when_its_host_began_to_ask_for_a_pace(
-    site: Site, by: Any
-) -> None:
-    """The robots.txt of the other port comes meanwhile."""
-    one = site.authority(RULES, {"/slow": Reply(200, "page", delay=3.0, framing="close")})
-    two = site.authority(Reply(200, SLOW, delay=0.3), host=one.host)
-    plans = [one.url("/first")]
-    result = await visit(plans, ImpatientSpider, by=by, timeout=30, meanwhile=two.url("/last"))
-    assert result.downloaded == [one.url("/first"), two.url("/last")]
 
 
 # --- what comes late
@@ -187,19 +109,6 @@ async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, 
     plans[8:8] = [other.url("/") for other in rest]
     await visit(plans, mode=mode, CONCURRENT_REQUESTS=1)
     assert at_once(*shops, *rest) == 1
-
-
-@waits
-async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
-    """Two sites of one host; only the second asks, while pages of the first are held up."""
-    one = site.authority(RULES)
-    asks = Reply(200, "User-agent: *\nCrawl-delay: 0.3\n", delay=0.3)
-    two = site.authority(asks, host=one.host)
-    plans = [one.url(f"/{n}?0.6") for n in range(5)] + [two.url(f"/{n}") for n in range(5)]
-    result = await visit(plans, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 950})
-    assert len(result.downloaded) == 10
-    assert one.page_hits[0].received > two.page_hits[0].received
-    assert min(gaps(one, two)) >= 0.3
 
 
 async def test_what_waits_at_the_last_step_is_given_back_at_a_stop(

@@ -29,7 +29,6 @@ from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.replies import Hang, Reply, redirect
-from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import waits
 
@@ -447,13 +446,10 @@ EVIL = "evil\x1b[31m\u202e"
 HOSTILE = {
     "unknown terms": meta(f"{EVIL}, nofollow, {EVIL}: 5"),
     "a million metas": "<meta name=robots content=nofollow>" * 15_000,
-    "a tag without an end": meta("nofollow") + "<meta name=robots content='" + EVIL * 50_000,
-    "20 MB without an end": meta("nofollow") + "<" + "x" * 20_000_000,
-    "open elements": meta("nofollow") + "<div>" * 100_000,
 }
 
 
-@pytest.mark.parametrize("page", first(2, HOSTILE.values()))
+@pytest.mark.parametrize("page", HOSTILE.values())
 async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
     """Names of stats are a closed list, and what a page says stays in its statements."""
     lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]

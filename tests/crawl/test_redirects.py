@@ -6,9 +6,6 @@ an address nor by a name that resolves to one.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -21,7 +18,6 @@ from tests.crawl.test_flights import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
 from tests.site import Authority, Site
-from tests.spellings import local_hosts
 
 
 async def test_a_chain_may_change_the_scheme(site: Site) -> None:
@@ -34,66 +30,6 @@ async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     result = await visit([plan])
     assert result.forbidden == ["http://shop.example/private"]
     assert [hit.path for hit in proxy.hits] == ["/robots.txt", "/robots.txt", "/r"]
-
-
-# --- redirects into the network that the crawler runs in
-
-
-_connects: list[Any] | None = None
-
-
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if _connects is not None and event == "socket.connect":
-        _connects.append(arguments[1])
-
-
-@contextmanager
-def connections_made() -> Iterator[list[Any]]:
-    """The addresses that this process connects to, wherever they are."""
-    global _connects
-    if not hasattr(sys, "_scrapy_rep_audit"):
-        sys.addaudithook(_audit)
-        sys._scrapy_rep_audit = True  # type: ignore[attr-defined]
-    _connects = made = []
-    try:
-        yield made
-    finally:
-        _connects = None
-
-
-@pytest.mark.slow
-async def test_all_spellings_of_local_addresses_get_no_connection(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A public robots.txt cannot send the crawler to a host of its own network.
-
-    Nor can a chain: public to public to local is refused at the last hop. The public Internet is
-    behind a proxy; the local hosts are asked directly.
-    """
-    proxy = Proxy(site)
-    hosts = local_hosts()
-    directly = [*(host.strip("[]").lower() for host in hosts), "127.0.0.1", "localhost", "::1"]
-    monkeypatch.setenv("http_proxy", proxy.url)
-    monkeypatch.setenv("no_proxy", ",".join(directly))
-    inner = site.authority(NOTHING, host="127.0.0.1")
-    proxy.authority("http://a.example", redirect("http://b.example/robots.txt"))
-    proxy.authority("http://b.example", redirect(inner.url("/robots.txt")))
-    plans = ["http://a.example/x"]
-    for number, host in enumerate(hosts):
-        target = f"http://{host}/robots.txt".encode().decode("latin-1")
-        proxy.authority(f"http://s{number}.example", redirect(target))
-        plans.append(f"http://s{number}.example/a")
-    with connections_made() as made:
-        result = await visit(plans, CONCURRENT_REQUESTS=50)
-    assert len(plans) > 150
-    assert result.unreachable == plans
-    assert proxy.strays == []
-    assert {f"http://{address[0]}:{address[1]}" for address in made} == {proxy.url}
-    # The counterpart: from a local site those redirects are followed, and rules found.
-    monkeypatch.delenv("http_proxy")
-    there = [f"http://{host}:{inner.port}/robots.txt" for host in ("127.0.0.1", "localhost")]
-    result = await visit([site.authority(redirect(url)).url("/a") for url in there])
-    assert len(result.forbidden) == len(inner.robots_hits) == 2
 
 
 # --- redirects to names that resolve to addresses of that network
@@ -168,6 +104,8 @@ def test_the_answer_of_a_private_address_does_not_count(
     inward = redirect(f"http://back.example:{back.port}/robots.txt")
     turning = world.place("turning.example", "8.8.4.5", inward)
     refused.append(world.public(f"http://turning.example:{turning.port}/robots.txt"))
+    spelled = site.authority(OPEN)  # its address is in the URL: nothing connects to it
+    refused.append(world.public(spelled.url("/robots.txt")))
     world.names["nowhere.example"] = []
     nowhere = world.public("http://nowhere.example/robots.txt")
     loop = world.public("/robots.txt?2")
@@ -182,6 +120,7 @@ def test_the_answer_of_a_private_address_does_not_count(
     assert result.lines("redirect refused: redirect from a public to a local address: ")
     asked = [*inner.values(), between, turning, back]
     assert [len(one.hits) for one in asked] == [1] * len(asked)
+    assert spelled.hits == []
     assert len(rules.robots_hits) == 2
     assert result.stats["fake/lookups/mine.example"] == 1
 

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.signals import RobotsDecision, RobotsExchange, robots_decided, robots_fetched
 from tests.crawl.harness import crawl_under, visit
+from tests.crawl.middlewares import Component
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.replies import Reply, redirect
@@ -22,21 +23,17 @@ from tests.site import Site
 LISTENER = {"EXTENSIONS": {"tests.crawl.test_signals.Listener": 0}}
 
 
-class Listener:
+class Listener(Component):
     """Keeps what it hears in the stats, so that a crawl in a process of its own can tell."""
 
     def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         self.decisions: list[RobotsDecision] = []
         self.exchanges: list[RobotsExchange] = []
-        self._stats = crawler.stats
+        self._stats = self.crawler.stats
         self._stats.set_value("heard", [])
         crawler.signals.connect(self._decided, signal=robots_decided)
         crawler.signals.connect(self._fetched, signal=robots_fetched)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Listener:
-        """Return the listener of a crawl."""
-        return cls(crawler)
 
     def _decided(self, decision: RobotsDecision, request: scrapy.Request) -> None:
         assert decision.request is request

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from tests.crawl.closing import AskingSpider, ClosingSpider, FetchingSpider, ItemSpider
-from tests.crawl.harness import MODES, crawl, visit
+from tests.crawl.closing import AskingSpider, ClosingSpider, FetchingSpider
+from tests.crawl.harness import crawl, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import LATE, RULES, obey
-from tests.crawl.result import TOLD_LOUDLY, Result
+from tests.crawl.result import Result
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
 from tests.site import Authority, Script, Site
 from tests.timed import waits
@@ -82,31 +82,6 @@ async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
 
 
 # --- with a job directory
-
-
-@waits
-@pytest.mark.parametrize(
-    ("seed", "requests"), [*((seed, 100) for seed in range(3)), (10, 500), (11, 500)]
-)
-async def test_what_a_stop_interrupts_is_made_by_a_later_run(
-    site: Site, tmp_path: Path, seed: int, requests: int
-) -> None:
-    """JOBDIR: 0 lost, 0 downloaded twice, over two stops at seeded points."""
-    chance = random.Random(seed)
-    shops = [
-        site.authority([Hang(), Hang(), RULES] if n % 2 else Reply(200, RULES, delay=0.1 * n))
-        for n in range(6)
-    ]
-    urls = [shops[n % len(shops)].url(f"/{n}") for n in range(requests)]
-    for _ in range(2):
-        after = chance.uniform(0.0, 0.9)
-        result = await stopped(urls, close_after=after, JOBDIR=str(tmp_path))
-        assert result.unreachable == []
-    for shop in shops:
-        shop.robots = RULES
-    await stopped(urls, JOBDIR=str(tmp_path))
-    asked = Counter(shop.url(hit.target) for shop in shops for hit in shop.page_hits)
-    assert asked == Counter(urls), "lost, or made twice"
 
 
 async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> None:
@@ -237,33 +212,6 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
 
 
-# --- whatever stops the crawl, and whoever waits
-
-
-@waits
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"CLOSESPIDER_TIMEOUT": 1},
-        {"CLOSESPIDER_PAGECOUNT": 3},
-        {"CLOSESPIDER_ITEMCOUNT": 2},
-        {"CLOSESPIDER_TIMEOUT_NO_ITEM": 1},
-    ],
-    ids=lambda settings: next(iter(settings)),
-)
-async def test_closespider_settings_stop_a_crawl_that_waits(
-    site: Site, settings: dict[str, Any]
-) -> None:
-    """Whatever makes Scrapy stop: requests that wait for a robots.txt do not hold it up."""
-    dark, shop = site.authority(Hang()), site.authority(RULES)
-    urls = [dark.url(f"/{n}") for n in range(50)] + [shop.url(f"/{n}") for n in range(5)]
-    result = await stopped(urls, ItemSpider, timeout=8, **settings)
-    assert result.stats["finish_reason"].startswith("closespider_")
-    # The spider without items is looked at once a second, and the second time it has none.
-    assert result.stats["elapsed_time_seconds"] < (2 + AT_ONCE) * slowness()
-    assert dark.page_hits == []
-
-
 # --- direct downloads: a stop waits for them, as Scrapy does
 
 
@@ -290,33 +238,6 @@ async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
     result = await stopped([shop.url("/a")], FetchingSpider, **how, **settings)
     assert result.stats["inner"] == ends
     assert len(other.page_hits) == (ends == "200")
-
-
-@waits
-@pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])
-async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
-    site: Site, tmp_path: Path, mode: str, job: bool
-) -> None:
-    """Each in its turn, while the pages of that host that wait are given up."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
-    dark, late = site.authority(Hang()), site.authority(Reply(200, RULES, delay=0.9))
-    shop = site.authority(RULES)
-    settings = {
-        **PATIENT,
-        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-        "FILES_STORE": str(tmp_path / "files"),
-        "JOBDIR": str(tmp_path / "job") if job else None,
-    }
-    files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
-    plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
-    how = {"mode": mode, "files": files, "close_after": 0.5, "expected": TOLD_LOUDLY}
-    await stopped(plans, ItemSpider, **how, **settings)
-    assert dark.page_hits == []
-    assert [hit.path for hit in late.page_hits] == ["/file"]
-    asked = [hit.path for hit in slow.page_hits]
-    assert {f"/{n}" for n in range(4)} <= {*asked}
-    assert len(asked) < 10
-    assert min(gaps(slow)) >= 0.29
 
 
 @waits

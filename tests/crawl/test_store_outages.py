@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import secrets
 import signal
@@ -10,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,8 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Entry
-from scrapy_rep.frontier.shared_pace import RETRY, SPREAD
+from scrapy_rep.frontier.shared_pace import RETRY
 from scrapy_rep.stores import StoreError, Turn
-from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.sharing import CustomStore
@@ -30,13 +26,8 @@ from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced
 from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
 from tests.rows import deep, first
-from tests.site import Hit, Site
-from tests.stores.samples import make_file
-from tests.stores.servers import DistantServer, RedisServer, running_server
-from tests.stores.turn_contract import taken
-from tests.timed import waits
-
-PACE = "keeps the pace of a site by itself"
+from tests.site import Site
+from tests.stores.servers import RedisServer, running_server
 
 NOTICED = RETRY + 1.0
 """Seconds for which a server that fails again and again has to answer: each worker asks it then.
@@ -44,49 +35,6 @@ NOTICED = RETRY + 1.0
 Two faults with less between them are one to a worker that did not ask meanwhile. If both together
 are longer than a lease, it goes on by itself, although another one may just have got a turn.
 """
-
-
-class FailingStore(CustomStore):
-    """It fails so many times."""
-
-    left = math.inf
-
-    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
-        """What there is, some time."""
-        if FailingStore.left > 0:
-            FailingStore.left -= 1
-            raise ConnectionError("the disk is far away")
-        return super().get(authority, crawler)
-
-
-Broken = tuple[str, Callable[[], object]]
-"""The URI of a store that does not work, and what mends it."""
-
-
-def of_redis(server: RedisServer, place: Path) -> Broken:
-    """A server that is not there at the start."""
-    server.stop()
-    return server.uri, server.start
-
-
-def of_sqlite(server: RedisServer, place: Path) -> Broken:
-    """A file that another process writes to."""
-    make_file(place / "robots.db")
-    other = sqlite3.connect(place / "robots.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    return f"sqlite://{place}/robots.db", other.close
-
-
-def of_sqlite_without_its_directory(server: RedisServer, place: Path) -> Broken:
-    """A file in the place of the directory."""
-    (place / "file").write_text("x")
-    return f"sqlite://{place}/file/robots.db", (place / "file").unlink
-
-
-def of_a_user(server: RedisServer, place: Path) -> Broken:
-    """A custom store."""
-    FailingStore.left = math.inf
-    return f"{__name__}.FailingStore", lambda: setattr(FailingStore, "left", 0)
 
 
 class LateSpider(StepsSpider):
@@ -99,40 +47,6 @@ class LateSpider(StepsSpider):
         """A page came."""
         super().found(response)
         return [self.request(self.late)] if len(self.endings) == self.late_after else ()
-
-
-STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
-
-
-@waits
-@pytest.mark.parametrize("make", STORES)
-@pytest.mark.parametrize("ends", [True, False])
-async def test_an_outage_is_one_line_and_its_end_another(
-    site: Site, server: RedisServer, tmp_path: Path, constants: Any, make: Any, ends: bool
-) -> None:
-    """From the start of the crawl: by one request, by many, and by those that have a pace."""
-    constants("frontier.shared_pace", LEASE=1.0, RETRY=0.3)
-    constants("sites.outage", FIRST_PAUSE=0.01, LONGEST_PAUSE=0.05)
-    uri, mend = make(server, tmp_path)
-    shop, others = paced(site, 0.2), site.authorities(24)
-    plans: list[Any] = []
-    for number, url in enumerate(pages(shop, 12)):
-        plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
-    is_custom = make is of_a_user
-    # One that failed before has to be answered: all look-ups may have been made by the eighth page.
-    late = site.authority().url("/a")
-    how = {"steps": {8: mend} if ends else {}, "late": late, "late_after": len(plans)}
-    result = await visit(plans, LateSpider, **how, REP_STORE=uri, CONCURRENT_REQUESTS=4)
-    if not ends:
-        mend()  # what holds the file closes it
-    assert len(result.downloaded) == len(plans) + 1
-    said = result.lines("robots.db|RedisStore|robots.txt store|turns", "WARNING")
-    said = [line for line in said if "could not be written" not in line]
-    (begins,) = [line for line in said if "fails" in line]
-    assert PACE in begins
-    assert len([line for line in said if "answers again" in line]) == ends
-    assert len(said) == 1 + is_custom + ends, said
-    assert result.stats["robotstxt/store/error"] > 1
 
 
 def lock(path: Path, seconds: float) -> None:
@@ -188,62 +102,6 @@ async def test_an_outage_is_over_when_it_is_over(
     assert "robotstxt/crawl_delay/without_store" not in result.stats
     if outage is not flap:
         assert seconds - 1.0 < max(gaps(shops[0])) < seconds + 20.0
-
-
-@pytest.mark.slow
-async def test_a_redis_server_whose_memory_is_full_is_said_once(
-    site: Site, server: RedisServer, constants: Any
-) -> None:
-    """It refuses turns at once; after a lease each worker keeps the pace by itself."""
-    constants("frontier.shared_pace", LEASE=1.0, RETRY=0.2)
-    full: list[float] = []
-
-    def page(_: Hit) -> Reply:
-        if not full:
-            with redis.Redis(port=server.port) as client:
-                client.config_set("maxmemory", "1")
-            full.append(time.monotonic())
-        return Reply(200)
-
-    shop = paced(site, 0.2, page)
-    result = await visit(pages(shop, 8), REP_STORE=server.uri)
-    assert len(result.downloaded) == 8
-    assert min(gaps(shop)) >= 0.2
-    assert result.stats["robotstxt/crawl_delay/without_store"] == 7
-    assert len(result.lines("OutOfMemory.*each worker keeps the pace|" + ALONE, "WARNING")) == 1
-
-
-@waits
-async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
-    """A near one of another machine asks as soon as it may, too; each asks a moment later."""
-    shop, interval = paced(site, 1.0), 1.0
-    turns = 0
-
-    def a_moment() -> float:
-        return random.uniform(0.0, SPREAD * interval)
-
-    def work() -> None:
-        nonlocal turns
-        while not shop.page_hits:
-            time.sleep(0.02)
-        with closing(RedisStore(server.uri)) as store:
-            while len(shop.page_hits) < 4:
-                token = ""
-                while not token:
-                    turn = taken(store, 10.0, interval, shop.host)
-                    token = turn.token or ""
-                    time.sleep(0.0 if token else turn.wait + a_moment())
-                store.end_turn(shop.host, token, interval)
-                time.sleep(interval + a_moment())
-                turns += 1
-
-    near = threading.Thread(target=work)
-    near.start()
-    with DistantServer(server.port, 0.05) as distant:
-        result = await visit(pages(shop, 4), timeout=90, REP_STORE=distant.uri)
-    near.join()
-    assert len(result.downloaded) == 4
-    assert turns < 60
 
 
 def frozen(server: RedisServer, seconds: float) -> None:

@@ -16,8 +16,8 @@ from scrapy.http import Response
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.limits import SlotLoads
 from scrapy_rep.frontier.sites import Sites
-from tests.crawl.harness import MODES, crawl, crawl_in_child, visit
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.harness import MODES, crawl, visit
+from tests.crawl.pacing import taken
 from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.sharing import shared_store_of
 from tests.crawl.silence import SILENT, good_ones, pages
@@ -28,30 +28,6 @@ from tests.site import Site
 from tests.timed import waits
 
 BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
-
-
-def inversions(site: Site, settings: dict[str, Any]) -> int:
-    """How often a request was sent directly after one of lower priority; all were scheduled."""
-    chance = random.Random(5)
-    shops = site.authorities(20, RULES)
-    urls = [shops[number % 20].url(f"/{number}") for number in range(2_000)]
-    plans = [{"url": url, "priority": chance.randint(0, 9)} for url in urls]
-    result = crawl_in_child(QueuedSpider, {**settings, **BY_PRIORITY}, plans=plans, timeout=300)
-    sent = result.stats["sent"]
-    assert len(sent) == len(plans)
-    return sum(later > earlier for earlier, later in pairwise(sent))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
-    """2,000 requests of mixed priority: about as many inversions as with ROBOTSTXT_OBEY off.
-
-    A site whose rules come after those of others may begin with a more urgent request than the
-    last one that was sent: one inversion more for each of the twenty sites. What counts is the
-    order in which they are sent: the server notes them in its own order.
-    """
-    assert inversions(site, obey()) <= inversions(site, {"ROBOTSTXT_OBEY": False}) + 20
 
 
 @waits
@@ -174,14 +150,6 @@ async def test_a_fault_of_the_frontier_loses_no_request(
 
 
 # --- sites that are silent, and others
-
-
-async def test_the_delay_between_pages_is_kept(site: Site) -> None:
-    """The robots.txt has a slot of its own, the pages keep theirs."""
-    shop = site.authority(RULES)
-    plans = [shop.url(f"/{n}") for n in range(3)]
-    await visit(plans, DOWNLOAD_DELAY=0.4, DOWNLOAD_DELAY_JITTER=0)
-    assert min(gaps(shop)) > 0.15
 
 
 @waits

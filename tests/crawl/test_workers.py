@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from tests.processes import Forked, start_python
 from tests.replies import Hang, Reply
 from tests.rows import deep
 from tests.site import Authority, Hit, Script, Site
-from tests.stores.servers import RedisServer, running_server
+from tests.stores.servers import RedisServer
 from tests.timed import timed, waits
 
 PATHS = [f"/open/{n}" for n in range(7)] + [f"/private/{n}" for n in range(3)]
@@ -215,13 +214,6 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
 
 PAGE = 0.1
 """Seconds that each page of a paced host takes."""
-
-
-@pytest.fixture
-def queue() -> Iterator[RedisServer]:
-    """The redis-server of the workers' queue; `server` is that of their store."""
-    with running_server() as server:
-        yield server
 
 
 def worker_of(hit: Hit) -> str:

@@ -50,7 +50,7 @@ class Told:
         paces = RepSettings().pace_policy
         sender = SignalSender(self.crawler)
         self.decisions = Decisions(
-            sender, lambda _: ASKED.agent, lambda _: self.rules, self._weigh, paces, ()
+            sender, lambda _: ASKED.agent, lambda _: self.rules, self._weigh, paces, (), str
         )
         self.heard: list[RobotsDecision] = []
 

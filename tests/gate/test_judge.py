@@ -49,7 +49,9 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
 
     crawler.signals.connect(hear, signal=robots_decided)
     sender = SignalSender(crawler)
-    decisions = Decisions(sender, lambda _: AGENT, bench.cache.held, bench.cache.weigh, paces, ())
+    decisions = Decisions(
+        sender, lambda _: AGENT, bench.cache.held, bench.cache.weigh, paces, (), str
+    )
     for number in range(48):
         judgement = judge.judge(asked(path.format(number)), cached)
         decisions.passed(asked(path.format(number)), cached, judgement)

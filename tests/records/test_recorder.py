@@ -139,7 +139,7 @@ class Recorded:
         self.crawler.signals.connect(self.recorder.decided, signal=robots_decided)
         sender, paces = SignalSender(self.crawler), settings.pace_policy
         self.decisions = Decisions(
-            sender, lambda _: ("mybot",), lambda _: known, lambda *_: None, paces, ()
+            sender, lambda _: ("mybot",), lambda _: known, lambda *_: None, paces, (), str
         )
 
 

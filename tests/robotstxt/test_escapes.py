@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlparse, urlunparse
+
 from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.normal_form import as_written, form_of, readings, within_escapes
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -200,6 +202,31 @@ def test_a_verdict_on_dot_segments_names_the_rule_that_forbids() -> None:
     assert (verdict.allowed, verdict.line, str(verdict.rule)) == (False, 3, "Disallow: /b")
     verdict = robots.verdict("https://e.org/a/../a", "mybot")
     assert (verdict.allowed, verdict.line) == (True, 2)
+
+
+@rows(
+    "path, sent",
+    [
+        ("/private;", "/private"),
+        ("/;", "/"),
+        ("/a/b;?x=;", "/a/b?x=;"),
+        ("/a;b/c;", "/a;b/c"),
+        ("/a;;", "/a;;"),
+        ("/a;b", "/a;b"),
+        ("/a?b;", "/a?b;"),
+        ("/a;#b", "/a"),
+    ],
+)
+def test_a_path_is_also_read_as_it_is_sent_without_its_empty_parameters(
+    path: str, sent: str
+) -> None:
+    """Clients that use ``urlparse``, such as Twisted's, send no ``;`` that nothing follows."""
+    written = path.partition("#")[0]
+    assert urlunparse(urlparse(written)) == sent
+    assert readings(path, RFC) == [*dict.fromkeys([written, sent])]
+    assert answers(f"Disallow: {sent}$", path) == {False}
+    assert answers(f"Disallow: {written}$", path) == {False}
+    assert answers(f"Disallow: {sent}$", path, "google") == {sent != written}
 
 
 def test_robots_txt_is_allowed_by_what_it_is_and_nothing_else() -> None:

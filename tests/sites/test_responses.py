@@ -10,6 +10,11 @@ from scrapy.http import Response
 from scrapy_rep.sites.responses import octets_of
 
 LIMIT = 1_000
+CHROMIUM = (
+    '<html><head><meta name="color-scheme" content="light dark"></head><body>'
+    '<pre style="word-wrap: break-word; white-space: pre-wrap;">'
+)
+FIREFOX = '<html><head><link rel="stylesheet" href="resource://a/plaintext.css"></head><body><pre>'
 
 
 @pytest.mark.parametrize("coding", ["", "gzip"])
@@ -23,3 +28,19 @@ def test_a_body_over_the_limit_was_cut_by_however_little(beyond: int, coding: st
     octets, cut = octets_of(Response("http://a/", headers=headers, body=body), LIMIT, False)
     assert cut == (beyond > 0)
     assert octets == (plain[: LIMIT // 9 * 9] if cut else plain)
+
+
+@pytest.mark.parametrize("before", [CHROMIUM, FIREFOX])
+@pytest.mark.parametrize("after", ["</pre></body></html>", "</pre><div></div></body></html>", ""])
+def test_a_text_that_a_browser_shows_is_read_as_the_text(before: str, after: str) -> None:
+    """A browser that downloads for the crawler returns the page that it makes of a text."""
+    shown = "User-agent: *\nDisallow: /a&amp;b&lt;c&gt;\nDisallow: /&amp;amp;\n"
+    body = (before + shown + after).encode()
+    octets, _ = octets_of(Response("http://a/", body=body), LIMIT, False)
+    assert octets == b"User-agent: *\nDisallow: /a&b<c>\nDisallow: /&amp;\n"
+
+
+def test_another_page_is_read_as_it_is() -> None:
+    """A file that begins with markup of its own is that of the site."""
+    for body in (b"<html><body><pre>Allow: /</pre>", b" " + CHROMIUM.encode(), b"Allow: /<html>"):
+        assert octets_of(Response("http://a/", body=body), LIMIT, False) == (body, False)

@@ -101,3 +101,10 @@ class OperatorsContract:
         with pytest.raises(ValueError, match=r"^entry 3: an entry is not an object$"):
             store.import_([*good[:2], "nonsense", good[2]])
         assert set(listed(store)) == {authority(0), authority(1)}
+
+    def test_an_import_tells_which_line_is_no_json(self, store: Store) -> None:
+        """The reader of the lines fails then, and what it has read is kept, too."""
+        line = json.dumps({"site": str(authority(0)), "answer": {"status": 404, "fetched_at": NOW}})
+        with pytest.raises(ValueError, match=r"^entry 2: Expecting value"):
+            store.import_(map(json.loads, [line, "nonsense"]))
+        assert set(listed(store)) == {authority(0)}

@@ -1,0 +1,64 @@
+"""Download handlers send some URLs in another form; rules are matched with what the server gets.
+
+The judge is the server: of each page that it was asked for, the rules must allow the target.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep import RobotsTxt
+from tests.crawl.harness import visit
+from tests.site import Site
+
+DISALLOWED = "/private$", "/*.pdf$", "/a(b)", "/x&y", "/*;session", "/s?q=(", "/v$"
+RULES = "User-agent: *\n" + "".join(f"Disallow: {pattern}\n" for pattern in DISALLOWED)
+PATHS = [
+    "/private;",
+    "/file.pdf;",
+    "/private;a",
+    "/a%28b%29",
+    "/x%26y",
+    "/p%3Bsession=1",
+    "/s?q=%28",
+    "/open;",
+    "/open%28",
+]
+
+
+async def test_no_form_in_which_a_url_is_sent_is_forbidden(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
+    """Twisted drops an empty ``;``, and aiohttp decodes escapes of reserved characters.
+
+    The log of decisions has the URLs that the verdicts are about.
+    """
+    shop = site.authority(RULES)
+    path = tmp_path / "log.jsonl"
+    log = {"REP_DECISION_LOG": str(path), "REP_DECISIONS": "all"}
+    result = await visit([shop.url(path) for path in PATHS], mode=mode, **log)
+    assert set(result.kinds) <= {"downloaded", "forbidden"}
+    assert {shop.url("/open;"), shop.url("/open%28")} <= {*result.downloaded}
+    robots = RobotsTxt.parse(RULES)
+    for hit in shop.page_hits:
+        assert robots.allowed(hit.target, "mybot"), hit.target
+    for line in map(json.loads, path.read_text().splitlines()):
+        if "url" in line:
+            assert robots.allowed(line["url"], "mybot") is line["allowed"]
+
+
+VERBATIM: list[Any] = ["{} ", "{}?", "{}\t", " {}", "\t{}", "\x01{}"]
+
+
+@pytest.mark.parametrize("form", VERBATIM)
+async def test_a_url_that_scrapy_leaves_as_it_is_obeys(site: Site, form: str) -> None:
+    """Since 2.19, ``verbatim_url`` keeps what handlers drop before they send it."""
+    shop = site.authority(RULES)
+    plan = {"url": form.format(shop.url("/v")), "meta": {"verbatim_url": True}}
+    result = await visit([plan])
+    assert result.downloaded == []
+    assert shop.page_hits == []
