@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -102,23 +102,6 @@ async def sleep(seconds: float) -> None:
     timer = call_later(seconds, done.callback, None)
     try:
         await maybe_deferred_to_future(done)
-    finally:
-        timer.cancel()
-
-
-@contextmanager
-def repeated(seconds: float, call: Callable[[], object]) -> Iterator[None]:
-    """Call ``call``, which must not raise, every ``seconds`` until the context ends."""
-    timer: CallLaterResult
-
-    def fire() -> None:
-        nonlocal timer
-        timer = call_later(seconds, fire)
-        call()
-
-    timer = call_later(seconds, fire)
-    try:
-        yield
     finally:
         timer.cancel()
 

@@ -41,11 +41,14 @@ _UNKNOWN_SCRAPY = "unknown_scrapy"
 
 @contextmanager
 def failing_at_start(crawler: Crawler) -> Iterator[None]:
-    """Make a ``ValueError`` end the process with a status other than 0.
+    """Raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off; make a ``ValueError`` end the process.
 
-    Scrapy 2.14 ends with 0 after any error at the start if the crawler has a spider.
+    It ends with a status other than 0 then. Scrapy 2.14 ends with 0 after any error at the start if
+    the crawler has a spider.
     """
     try:
+        if not obeys(crawler.settings):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
         yield
     except ValueError:
         crawler.spider = None
@@ -64,11 +67,6 @@ class RepDownloaderMiddleware:
         parts = self._parts = Parts(crawler)
         self._crawler = crawler
         self._has_last_step = True
-        self._gate = parts.gate
-        self._stats = parts.stats
-        self._fetches = parts.places.fetches
-        self._turns = parts.turns
-        self._frontier = parts.frontier
         self.explainer = parts.explainer
         """Answers for URLs that are not requested."""
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
@@ -82,8 +80,6 @@ class RepDownloaderMiddleware:
         ``NotConfigured`` Scrapy would go on without the middleware, and obey no robots.txt.
         """
         with failing_at_start(crawler):
-            if not obeys(crawler.settings):
-                raise NotConfigured("ROBOTSTXT_OBEY is off")
             try:
                 return cls(crawler)
             except NotConfigured as error:
@@ -95,11 +91,11 @@ class RepDownloaderMiddleware:
 
         A request is returned if the crawl closes before its rules are there, or its turn comes.
         """
-        if request in self._fetches:  # for a robots.txt itself
+        if request in self._parts.places.fetches:  # for a robots.txt itself
             return None
         try:
             self._parts.scrapy.check()
-            returned = await self._gate.check(request)
+            returned = await self._parts.gate.check(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
         if returned is None and not self._has_last_step:
@@ -118,7 +114,7 @@ class RepDownloaderMiddleware:
             return response
         try:
             self._parts.scrapy.check()
-            returned = await self._gate.check_final_url(request, url)
+            returned = await self._parts.gate.check_final_url(request, url)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error, url)
         return response if returned is None else returned
@@ -130,22 +126,22 @@ class RepDownloaderMiddleware:
         """
         try:
             if request.meta.get("proxy"):
-                returned = await self._gate.check_proxy(request)
+                returned = await self._parts.gate.check_proxy(request)
                 if returned is not None:
                     return returned
-            waits = self._turns.arrive(request)
+            waits = self._parts.turns.arrive(request)
             if waits is None:
                 return None
             self._parts.stop.watch()
             returned = await waits
-            return await self._gate.check_again(request) if returned is None else returned
+            return await self._parts.gate.check_again(request) if returned is None else returned
         except Exception as error:  # noqa: BLE001
-            self._turns.left(request, was_sent=False)
+            self._parts.turns.left(request, was_sent=False)
             self._end(request, error)
 
     def left(self, request: Request) -> None:
         """Note, at the last step, that a download has ended."""
-        self._turns.left(request)
+        self._parts.turns.left(request)
 
     def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
         """Raise what a request ends in after an error in its check, or in that of its response.
@@ -155,14 +151,14 @@ class RepDownloaderMiddleware:
         if isinstance(error, CancelledError):
             raise error
         if final_url:
-            self._stats.inc(names.FINAL_URLS_REFUSED)
+            self._parts.stats.inc(names.FINAL_URLS_REFUSED)
         if isinstance(error, IgnoreRequest):
             self._parts.account.ended(request, error, final_url)
             # The frames of the check hold the rules, which would live as long as the exception.
             cause = error.__cause__ and error.__cause__.with_traceback(None)
             raise error.with_traceback(None) from cause
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
-            self._stats.own_fault("The check of a request", error)
+            self._parts.stats.own_fault("The check of a request", error)
         refusal = self._parts.account.unreachable(request, Cause.ERROR, str(error), url=final_url)
         self._parts.account.ended(request, refusal, final_url)
         raise refusal from error
@@ -191,7 +187,7 @@ class RepDownloaderMiddleware:
             "sites": len(self._parts.cache),
             "bytes": self._parts.cache.octets,
             "fetches": self._parts.cache.flights,
-            "waiting": self._frontier.waiting + self._parts.places.waiting,
+            "waiting": self._parts.frontier.waiting + self._parts.places.waiting,
         }
 
     async def _engine_started(self) -> None:
@@ -229,7 +225,7 @@ class RepDownloaderMiddleware:
                 "Scrapy's throttler keeps Crawl-delay as well as scrapy_rep. Set "
                 "THROTTLER_ROBOTSTXT_OBEY to False if one is enough"
             )
-        if not self._frontier.is_open:
+        if not self._parts.frontier.is_open:
             logger.info(
                 "Requests wait in the downloader, and count towards CONCURRENT_REQUESTS. Set "
                 'SCHEDULER to "scrapy_rep.RepScheduler", so that they wait in the scheduler'
@@ -251,7 +247,7 @@ class RepDownloaderMiddleware:
 
     def _spider_closed(self, reason: str) -> None:
         if reason == "finished":  # after a stop, requests may be left over
-            self._stats.nothing_allowed()
+            self._parts.stats.nothing_allowed()
         self._parts.close()
 
 
@@ -262,8 +258,6 @@ class RepLastStep:
     """
 
     def __init__(self, crawler: Crawler):
-        if not obeys(crawler.settings):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
         self._crawler = crawler
         self._middleware: RepDownloaderMiddleware | None = None
 

@@ -15,7 +15,7 @@ from scrapy_rep.exceptions import RobotsUnreachable
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import needs, unrecorded
 from scrapy_rep.records.archive import Archive
-from scrapy_rep.settings import RepSettings, enabled_classes, obeys
+from scrapy_rep.settings import RepSettings, enabled_classes
 from scrapy_rep.signals import robots_decided, robots_fetched
 from scrapy_rep.stats import RepStats
 
@@ -33,8 +33,6 @@ class RepRecords:
     """
 
     def __init__(self, crawler: Crawler):
-        if not obeys(crawler.settings):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         if settings.decision_log is None and settings.warc is None:
             raise NotConfigured  # without a text, as Scrapy would warn with it

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy_rep.frontier.frontier import Frontier
@@ -24,7 +23,6 @@ from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.printable import printable
-from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, check_records, unknown_settings, without_effect
 from scrapy_rep.signals import SignalSender
@@ -74,11 +72,11 @@ class Parts:
         )
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._end_lost)
         self.cache = self._make_cache()
-        self.overrides = self._applied(overrides)
+        self.overrides = AppliedOverrides(overrides, stats, settings.pace_policy, time.time)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge)
-        self.account = Account(stats, self._make_decisions(overrides), self.overrides)
+        self.account = Account(stats, self._make_decisions(), self.overrides)
         self.gate = Gate(
             identity=identity,
             cache=self.cache,
@@ -98,13 +96,11 @@ class Parts:
         """Open what needs an open spider."""
         self.identity.open()
         self.frontier.progress.open()
-        if self.overrides is not None:
-            self.overrides.name_expired()
+        self.overrides.name_expired()
 
     def close(self) -> None:
         """Close what is open: nothing is fetched, granted or stored any more."""
-        if self.overrides is not None:
-            self.overrides.close()
+        self.overrides.close()
         self.frontier.progress.close()
         self.stop.close()
         self.cache.interrupt()
@@ -150,26 +146,25 @@ class Parts:
             lambda: self.identity.name_to_give,
         )
         known_by = self.store, settings.policy, self.stats, time.time
-        parse = partial(ParsedRobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         fetched_by = fetcher.fetch, settings.timeout, settings.retry_delays
         return RobotsCache(
             Refresher(*known_by, *fetched_by, self.frontier.may_fetch),
             RobotsParsed(self._crawler, settings.timeout),
-            parse=parse,
+            parse=settings.parse,
             started=self.stop.watch,
             ended=self.frontier.arrived,
             waiting=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 
-    def _make_decisions(self, overrides: Sequence[Override]) -> Decisions:
+    def _make_decisions(self) -> Decisions:
         return Decisions(
             SignalSender(self._crawler),
             self.identity.usable,
             self.cache.held,
             self._weigh,
             self.settings.pace_policy,
-            {each.authority for each in overrides},
+            self.overrides,
             self._sent,
         )
 
@@ -181,11 +176,6 @@ class Parts:
             return
         if (void := robots.pace(agent).void) is not None:
             robots.keep(("void", agent), lambda: self.stats.void_pace(authority, void))
-
-    def _applied(self, overrides: tuple[Override, ...]) -> AppliedOverrides | None:
-        if not overrides:
-            return None
-        return AppliedOverrides(overrides, self.stats, self.settings.pace_policy, time.time)
 
     def _is_busy(self) -> bool:
         waits = any(host.in_place for host in self.turns.occupied.values())

@@ -10,7 +10,6 @@ from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
 from scrapy_rep.awaiting import DeadlineError, with_timeout
-from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -39,14 +40,8 @@ class RepRobotParser(RobotParser):
 
         Without a crawler, as in a script or a test, the defaults of both apply.
         """
-        if crawler is None:
-            return cls(ParsedRobotsTxt.parse(robotstxt_body))
-        settings = RepSettings.from_settings(crawler.settings)
-        return cls(
-            ParsedRobotsTxt.parse(
-                robotstxt_body, profile=settings.profile, max_size=settings.max_size
-            )
-        )
+        settings = RepSettings() if crawler is None else RepSettings.from_settings(crawler.settings)
+        return cls(settings.parse(robotstxt_body))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether ``user_agent`` may request ``url`` (RFC 9309 section 2.2.2)."""

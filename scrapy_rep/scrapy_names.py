@@ -99,7 +99,7 @@ class ScrapyNames:
 
     def __init__(self, crawler: Crawler):
         self._crawler: Any = crawler
-        self._missing: set[str] = set()
+        self._missing: list[str] = []
         self._unknown: str | None = None
         self._is_checked = False
         self._missing_of_queue: set[str] = set()
@@ -111,10 +111,9 @@ class ScrapyNames:
         """
         if not self._is_checked and self._crawler.spider is not None:
             self._is_checked = True
-            self._missing = {name for name in NAMES if not self._has(name)}
-            for name in NAMES:
-                if name in self._missing:
-                    self._lack(name, NAMES[name])
+            self._missing = [name for name in NAMES if not self._has(name)]
+            for name in self._missing:
+                self._lack(name)
         if self._unknown is not None:
             raise UnknownScrapyError(self._unknown)
 
@@ -146,9 +145,9 @@ class ScrapyNames:
             return False
         return isinstance(value, int) if name == TOTAL else True
 
-    def _lack(self, name: str, without: str | None) -> None:
+    def _lack(self, name: str) -> None:
         said = f"scrapy_rep does not know this Scrapy {scrapy.__version__}: there is no {name}"
-        if without is not None:
+        if (without := NAMES[name]) is not None:
             if isinstance(getattr(self._crawler.engine, "downloader", None), Downloader):
                 logger.warning("%s; %s", said, without)  # otherwise it is the user's choice
         elif self._unknown is None:
@@ -195,7 +194,7 @@ class ScrapyNames:
                     handler._session.connector._limit = 0  # noqa: SLF001
                     handler._session.connector._limit_per_host = 0  # noqa: SLF001
             except AttributeError:
-                self._lack(LIMIT, NAMES[LIMIT])
+                self._lack(LIMIT)
 
     @property
     def is_closing(self) -> bool:

@@ -1,7 +1,7 @@
 """Every setting with its default and its check; :class:`RepSettings` holds their values.
 
 A new setting is a field of that class. If it has no effect without another one, add a row to
-:func:`_idle` as well, which :func:`without_effect` reads.
+:func:`without_effect` as well.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.preferences.vocabularies import CATEGORIES
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
+from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from scrapy_rep.stores.uri import shown
 
@@ -286,6 +287,10 @@ class RepSettings:
         """The statuses of a robots.txt that mean "not now" in the profile."""
         return temporary_in(PROFILES[self.profile])
 
+    def parse(self, body: bytes) -> ParsedRobotsTxt:
+        """Return the rules of a robots.txt, in the profile and up to the limit of the crawl."""
+        return ParsedRobotsTxt.parse(body, profile=self.profile, max_size=self.max_size)
+
     @property
     def policy(self) -> Policy:
         """The settings that decide how long an entry is used."""
@@ -393,22 +398,12 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
     has_builtin = RobotsTxtMiddleware in enabled_classes(settings, "DOWNLOADER_MIDDLEWARES")
     bases = getattr(loaded(settings["SCHEDULER"]), "__mro__", ())
     has_scheduler = _SCHEDULER in map(global_object_name, bases)
-    for name, is_idle, why in _idle(checked, reads_pages, has_builtin, has_scheduler):
-        # What is not set at all, or only by Scrapy's defaults, is not a mistake of the user's.
-        if is_idle and settings.get(name) is not None and settings.getpriority(name):
-            yield name, why
-
-
-def _idle(
-    checked: RepSettings, reads_pages: bool, has_builtin: bool, has_scheduler: bool
-) -> Iterable[tuple[str, bool, str]]:
-    """Yield a setting, whether it has no effect if it is set, and why."""
     obeys_pages = checked.page_directives == "obey"
     refuses_uses = checked.preferences in ("skip", "drop")
     is_alone = checked.store in (None, "memory:")
     logs = checked.decision_log is not None
     defers = checked.defer_unreachable > 0
-    return (
+    rows = (  # a setting, whether it has no effect if it is set, and why
         ("ROBOTSTXT_PARSER", not has_builtin, _NO_PARSER),
         ("REP_DEFER_UNREACHABLE", defers and not has_scheduler, _NO_SCHEDULER),
         ("REP_PAGE_DIRECTIVES", obeys_pages and not reads_pages, _NO_PAGES),
@@ -423,3 +418,7 @@ def _idle(
         ("REP_LOG_URLS", not logs, _NO_LOG),
         ("REP_DECISION_LOG_REQUIRED", checked.decision_log_required and not logs, _NO_LOG),
     )
+    for name, is_idle, why in rows:
+        # What is not set at all, or only by Scrapy's defaults, is not a mistake of the user's.
+        if is_idle and settings.get(name) is not None and settings.getpriority(name):
+            yield name, why

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats as names
@@ -36,7 +35,7 @@ from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.preferences.vocabularies import CATEGORIES, DISALLOWED
 from scrapy_rep.robotstxt.printable import without_credentials
 from scrapy_rep.robotstxt.profiles import named
-from scrapy_rep.settings import NOT_BUILT, RepSettings, obeys
+from scrapy_rep.settings import NOT_BUILT, RepSettings
 from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
@@ -66,8 +65,6 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler):
         super().__init__(crawler)
-        if not obeys(crawler.settings):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         if frontier_of(crawler) is None:
             raise ValueError(NOT_BUILT)

@@ -84,7 +84,6 @@ def run_python(
         out, err = process.communicate(timeout)
     finally:
         process.close()
-    assert process.returncode is not None
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 

@@ -230,7 +230,6 @@ class Site:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tell: Teller
     ) -> None:
         task = asyncio.current_task()
-        assert task is not None
         self._tasks.add(task)
         peer = Peer(reader, writer)
         try:

@@ -30,7 +30,6 @@ def served_sites() -> Iterator[list[str]]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert server.stdout
     try:
         yield [server.stdout.readline().strip() for _ in range(8)]
     finally:

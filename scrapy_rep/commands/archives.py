@@ -17,11 +17,10 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError
-from scrapy_rep.commands.sources import DamagedError
-from scrapy_rep.gate.page_url import requested_url, resource
+from scrapy_rep.commands.sources import DamagedError, absolute
+from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
-from scrapy_rep.sites.redirects import RefusedError, resolved
 
 _MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
@@ -154,7 +153,8 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
         code = record.http_headers.get_statuscode() or ""
         status = int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0
         if meaning_of(status, temporary=frozenset()) is Meaning.REDIRECT:
-            location = _target(uri, record.http_headers.get_header("Location"))
+            named = record.http_headers.get_header("Location")
+            location = "" if named is None else _normal(absolute(uri, named))
         try:
             body = _body(record, status)
         except ValueError as error:
@@ -193,14 +193,6 @@ def _body(record: Any, status: int) -> bytes:
         return b""
     body, is_cut = plain_octets(octets, codings, _MOST_OCTETS, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body
-
-
-def _target(uri: str, location: str | None) -> str:
-    """Return where a redirect leads to, "" if a crawl does not follow it."""
-    try:
-        return "" if location is None else _normal(requested_url(resolved(uri, location)))
-    except (RefusedError, ValueError):
-        return ""
 
 
 class NewestResponses:

@@ -24,7 +24,6 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Decision
 from scrapy_rep.commands.output import (
     EndingError,
@@ -145,6 +144,11 @@ def look_up(
         timer.cancel()
 
 
+def known_of(project: Project, urls: Sequence[str]) -> list[CachedRules]:
+    """Return what is known of the sites of some URLs, which are http or https."""
+    return [one.known for one in look_up(project, urls) if one.known is not None]
+
+
 async def look_up_at_once(
     explainer: Explainer, urls: Sequence[str], agent: Sequence[str] | None
 ) -> list[LookUp]:
@@ -173,9 +177,9 @@ def versions(project: Project, sources: Sequence[str]) -> list[Version]:
     urls = [source for source in sources if is_url(source)]
     for url in urls:
         governing(url)
-    fetched = dict(zip(urls, look_up(project, urls) if urls else (), strict=True))
+    fetched = dict(zip(urls, known_of(project, urls) if urls else (), strict=True))
     return [
-        _fetched(source, fetched[source].known) if source in fetched else _read(source)
+        _fetched(source, fetched[source]) if source in fetched else _read(source)
         for source in sources
     ]
 
@@ -187,10 +191,9 @@ def _read(source: str) -> Version:
         return Version(error=ending(error))
 
 
-def _fetched(url: str, known: CachedRules | None) -> Version:
-    if known is None or known.unreachable:
-        cause = Cause.ERROR.value if known is None else lack_of_rules(known)
-        said = f"the robots.txt of {shown_url(url)} is unreachable: {cause}"
+def _fetched(url: str, known: CachedRules) -> Version:
+    if known.unreachable:
+        said = f"the robots.txt of {shown_url(url)} is unreachable: {lack_of_rules(known)}"
         return Version(error=EndingError(said, Status.UNKNOWN))
     if known.body is not None:
         return Version(known.body)

@@ -15,14 +15,14 @@ from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from gzip import GzipFile
 from importlib.util import find_spec
 from itertools import filterfalse
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority, usable_authority_of
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
@@ -191,7 +191,7 @@ class Sieve:
 
     def _learn(self, origin: str, find: Find) -> Ruling:
         """Return the ruling of an origin that is not known yet, or is not an origin."""
-        authority = _authority_at(origin)
+        authority = usable_authority_of(origin)
         if authority is None:
             return _WITHOUT_SITE
         found = self.rulings[origin] = find(authority)
@@ -273,10 +273,10 @@ def _sort_in_crawl(
 ) -> None:
     """Sort chunk by chunk, after the rules of all new sites of a chunk are fetched at once."""
 
-    async def work(explainer: Explainer) -> bool:
+    async def work(explainer: Explainer) -> None:
         while (chunk := await from_thread(_next_of(chunks))) is not None:
             lines = lines_of(chunk)
-            unknown = map(_authority_at, lines.by_origin.keys() - rulings.keys())
+            unknown = map(usable_authority_of, lines.by_origin.keys() - rulings.keys())
             authorities = [*{one for one in unknown if one is not None}]
             urls = [one.robots_uri for one in authorities]
             found = await look_up_at_once(explainer, urls, project.options.agent)
@@ -285,16 +285,8 @@ def _sort_in_crawl(
                 for authority, one in zip(authorities, found, strict=True)
             }
             sort(lines, found_for.__getitem__)
-        return True
 
     in_crawl(project, work)
-
-
-def _authority_at(origin: str) -> Authority | None:
-    """Return the authority of an origin that is not known yet; None if it is none."""
-    with suppress(ValueError):
-        return authority_of(origin)
-    return None
 
 
 def chunks_of(source: BinaryIO) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import archived_outcome
@@ -21,7 +21,6 @@ from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import governed
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
@@ -39,9 +38,7 @@ class Offline:
         self._policy = self.settings.policy
         paces = self.settings.pace_policy
         self._now = time.time()
-        profile, max_size = self.settings.profile, self.settings.max_size
-        parse = partial(ParsedRobotsTxt.parse, profile=profile, max_size=max_size)
-        self._parsed = lru_cache(maxsize=8)(parse)  # one file may govern many sites
+        self._parsed = lru_cache(maxsize=8)(self.settings.parse)  # one file may govern many sites
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:

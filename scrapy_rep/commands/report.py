@@ -69,8 +69,7 @@ def _summarise(tally: Tally, form: str) -> None:
         say(painted(section.title, "bold"))
         rows = [section.columns, *section.rows[:_MOST_ROWS]]
         table([[_shown(value) for value in row] for row in rows], room)
-        left = len(section.rows) - _MOST_ROWS
-        if left > 0 or section.more:
+        if len(section.rows) > _MOST_ROWS or section.more:
             say("...")
     if not totals["is_complete"]:
         note("report", 'not every decision is in these logs: REP_DECISIONS was not "all"')

@@ -6,14 +6,11 @@ from argparse import Namespace
 from typing import Any
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.commands.crawl import Project, lack_of_rules, look_up
+from scrapy_rep.commands.crawl import Project, known_of, lack_of_rules
 from scrapy_rep.commands.output import EndingError, Status, note, say, say_json, shown_url
-from scrapy_rep.commands.sources import governing
-from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.commands.sources import absolute, governing
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.robotstxt.verdict import UNREACHABLE
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.redirects import RefusedError, resolved
 
 
 def run(project: Project, options: Namespace) -> Status:
@@ -26,27 +23,19 @@ def run(project: Project, options: Namespace) -> Status:
         sites.setdefault(authority, url)
     worst = Status.CLEAN
     rows: list[dict[str, Any]] = []
-    for authority, one in zip(sites, look_up(project, [*sites.values()]), strict=True):
-        named = [] if one.known is None else sitemaps_of(authority, one.known)
-        lack = _lack(one.known)
+    for authority, known in zip(sites, known_of(project, [*sites.values()]), strict=True):
+        named = sitemaps_of(authority, known)
+        lack = None if known.robots is not None else lack_of_rules(known)
         rows.append({"site": str(authority), "sitemaps": named, "lack_of_rules": lack})
         if not named:
             note("sitemaps", f"{authority}: {lack or 'the robots.txt names no sitemap'}")
-            is_known = one.known is not None and not one.known.unreachable
-            worst = max(worst, Status.FOUND if is_known else Status.UNKNOWN)
+            worst = max(worst, Status.UNKNOWN if known.unreachable else Status.FOUND)
     if options.format == "json":
         say_json("sitemaps", rows)
     else:
         for url in dict.fromkeys(url for row in rows for url in row["sitemaps"]):
             say(escaped(url))
     return worst
-
-
-def _lack(known: CachedRules | None) -> str | None:
-    """Return why there are no rules, None if there are."""
-    if known is None:
-        return UNREACHABLE
-    return lack_of_rules(known) if known.robots is None else None
 
 
 def sitemaps_of(authority: Authority, known: CachedRules) -> list[str]:
@@ -62,16 +51,8 @@ def sitemaps_of(authority: Authority, known: CachedRules) -> list[str]:
             note("sitemaps", f"{authority}: only the first {limit} of its robots.txt were read")
         base = known.answer.uri or authority.robots_uri
         for value in known.robots.sitemaps:
-            if url := _absolute(base, value):
+            if url := absolute(base, value):
                 named[url] = None
             else:
                 note("sitemaps", f"{authority}: not the URL of a sitemap: {shown_url(value)}")
     return [*named]
-
-
-def _absolute(base: str, value: str) -> str:
-    """Return the URL of a sitemap, "" if it is not that of an http or https resource."""
-    try:
-        return requested_url(resolved(base, value))
-    except (RefusedError, ValueError):
-        return ""

@@ -14,7 +14,8 @@ from typing import Any
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.output import EndingError
-from scrapy_rep.gate.page_url import governed
+from scrapy_rep.gate.page_url import governed, requested_url
+from scrapy_rep.sites.redirects import RefusedError, resolved
 
 STDIN = "-"
 _STDIN, _STDOUT = 0, 1
@@ -98,6 +99,14 @@ def _is_same(one: str | int, other: str | int) -> bool:
         return os.path.samefile(one, other) and S_ISREG(os.stat(one).st_mode)  # noqa: PTH116, PTH121
     except OSError:
         return False
+
+
+def absolute(base: str, reference: str) -> str:
+    """Return a URL as a request has it, "" if it is not that of an http or https resource."""
+    try:
+        return requested_url(resolved(base, reference))
+    except (RefusedError, ValueError):
+        return ""
 
 
 def governing(url: str) -> Authority | None:

@@ -12,7 +12,6 @@ from typing import Any
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
-from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.output import (
@@ -50,14 +49,9 @@ def _configured_store(project: Project, *, create: bool) -> Iterator[Store]:
     The file is made, or made anew, only if ``create`` is True. Otherwise a mistyped path and a
     damaged file would be answered by an empty store.
     """
-    crawler: Any = Crawler(Spider, project.settings.copy())  # type: ignore[arg-type]
+    crawler = Crawler(Spider, project.settings)  # type: ignore[arg-type]
     try:
-        store = open_configured(
-            project.settings,
-            project.chosen,
-            lambda cls: build_from_crawler(cls, crawler),
-            create=create,
-        )
+        store = open_configured(crawler, project.chosen, create=create)
     except ValueError as error:
         raise EndingError(str(error)) from None
     if store is None:

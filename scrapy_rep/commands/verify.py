@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.authority import usable_authority_of
 from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of, temporary_in
 from scrapy_rep.commands.archives import Record, read_records
 from scrapy_rep.commands.crawl import Project
@@ -189,10 +189,7 @@ def _wrong_site(line: DecisionLine, run: RunLine) -> str:
     """Return that the site of a line is not that of its URL, "" if it is."""
     if run.settings.get("log_urls") not in ("full", "path"):
         return ""
-    try:
-        site = authority_of(line.url)
-    except ValueError:
-        site = None
+    site = usable_authority_of(line.url)
     is_right = line.authority == (None if site is None else str(site))
     if is_right or (line.authority is None and line.digest is None):  # the crawler failed
         return ""

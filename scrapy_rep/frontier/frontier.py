@@ -24,7 +24,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority, authority_in
 from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.cluster import ClusterFront
 from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
@@ -73,15 +73,6 @@ _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictiona
 def frontier_of(crawler: Crawler) -> Frontier | None:
     """Return the frontier of a crawl; None if no gate was built for it."""
     return _OF_CRAWL.get(crawler, lambda: None)()
-
-
-def authority_in(key: str) -> Authority | None:
-    """Return the authority whose key this is; None for any other key, as that of a slot."""
-    try:
-        authority = authority_of(key)
-    except ValueError:
-        return None
-    return authority if authority is not None and str(authority) == key else None
 
 
 class Frontier:

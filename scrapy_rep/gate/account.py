@@ -24,16 +24,11 @@ if TYPE_CHECKING:
 class Account:
     """Counts and logs each request, and tells listeners: that it passed, or what refuses it.
 
-    ``overrides`` are there if settings ask for them. A listener may refuse a request that would
-    pass: the methods that tell of one raise its ``IgnoreRequest``, and the request is not counted.
+    A listener may refuse a request that would pass: the methods that tell of one raise its
+    ``IgnoreRequest``, and the request is not counted.
     """
 
-    def __init__(
-        self,
-        stats: RepStats,
-        decisions: Decisions,
-        overrides: AppliedOverrides | None = None,
-    ):
+    def __init__(self, stats: RepStats, decisions: Decisions, overrides: AppliedOverrides):
         self._stats = stats
         self._decisions = decisions
         self._overrides = overrides
@@ -54,8 +49,7 @@ class Account:
             self._stats.inc(names.STALE)
         if refusal.by == BY_USAGE_PREFERENCE:
             self._stats.inc(names.PREFERENCES_SKIPPED)
-        if self._overrides is not None:
-            self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
+        self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
         self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
     def passed(
@@ -68,7 +62,7 @@ class Account:
         """
         self._decisions.passed(asked, cached, judgement, requested)
         note(asked.request, judgement.noted)
-        if self._overrides is not None and judgement.verdict is not None:
+        if judgement.verdict is not None:
             self._overrides.count_allowed(
                 asked, cached, judgement.verdict, judgement.override, judgement.pace
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
-from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.authority import usable_authority_of
 from scrapy_rep.access.in_force import RulesInForce
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.page_url import page_of
@@ -93,10 +93,7 @@ class Decisions:
         if not self._signals.is_heard(robots_decided):
             return
         page = self._page_of(request)
-        try:
-            authority = authority_of(page)
-        except ValueError:
-            authority = None
+        authority = usable_authority_of(page)
         verdict = Verdict(allowed=True, reason=BYPASSED, override=WITHOUT_A_NAME)
         agent = self._agent_of(request)
         self._send(RobotsDecision(request, page, authority, agent, verdict))

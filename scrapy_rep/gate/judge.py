@@ -47,7 +47,7 @@ class Judgement(NamedTuple):
 
 
 class Judge:
-    """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for.
+    """Judges requests by the rules in force. ``use`` is there if asked for.
 
     Where only the rules have a say, it asks no more than whether they allow the request: a verdict
     takes three times as long.
@@ -58,7 +58,7 @@ class Judge:
         weigh: Callable[[Authority, CachedRules], None],
         paces: PacePolicy,
         use: UseOfPages | None,
-        overrides: AppliedOverrides | None,
+        overrides: AppliedOverrides,
     ):
         self._weigh = weigh
         self._paces = paces
@@ -67,7 +67,7 @@ class Judge:
 
     def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a request may pass."""
-        overrides = None if self._overrides is None else self._overrides_for(asked)
+        overrides = self._overrides_for(asked)
         verdict = override = noted = None
         if overrides is not None:
             verdict, override = overrides.verdict(asked, cached)
@@ -130,7 +130,7 @@ class Judge:
 
     def may_change(self, authority: Authority) -> bool:
         """Return whether a judgement may change while the rules hold: an override may expire."""
-        return self._overrides is not None and authority in self._overrides
+        return authority in self._overrides
 
     def _verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
         """Return the verdict, and the override that changed it, if one did."""
@@ -141,8 +141,7 @@ class Judge:
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""
-        overrides = self._overrides
-        return overrides if overrides is not None and asked.authority in overrides else None
+        return self._overrides if asked.authority in self._overrides else None
 
     def _use_for(self, cached: CachedRules) -> UseOfPages | None:
         """Return what judges the use of pages, if it may have a say under these rules."""

@@ -57,7 +57,7 @@ class AppliedOverrides:
         self._used: set[int] = set()
         self._expired: set[int] = set()
 
-    def __contains__(self, authority: Authority) -> bool:
+    def __contains__(self, authority: object) -> bool:
         return authority in self._sites
 
     def name_expired(self) -> None:

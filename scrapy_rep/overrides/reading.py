@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority, usable_authority_of
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
@@ -100,10 +100,7 @@ def _authority(value: Any) -> Authority:
     origin = value.removesuffix("/") if isinstance(value, str) else ""
     if "@" in origin:
         raise ValueError("'authority' must not hold a user name or a password")
-    try:
-        authority = authority_of(origin)
-    except ValueError:
-        authority = None
+    authority = usable_authority_of(origin)
     if authority is None or not _ORIGIN.fullmatch(origin):
         what = "http:// or https:// and a host, without wildcards; a path belongs under 'paths'"
         raise ValueError(f"authority {value!r} must be {what}")

@@ -58,7 +58,6 @@ _ISO_DATE: Final = re.compile(
 """Year, month, day, hour, minute, second and zone, in the extended or the basic form."""
 _LONGEST_DATE: Final = 64
 
-META: Final = "meta"
 X_ROBOTS_TAG: Final = "X-Robots-Tag"
 Source = Literal["meta", "X-Robots-Tag"]
 
@@ -121,9 +120,6 @@ class PageDirectives:
         return expired or NOINDEX in self.restrictions
 
 
-NOTHING: Final = PageDirectives()
-
-
 def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageDirectives:
     """Return what a response asks of the crawler with these product tokens, in lower case."""
     statements: list[PageStatement] = []
@@ -138,7 +134,7 @@ def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageD
             said = [*_of_meta(meta)]
             statements += said
             counting += _weighed(said, profile)
-    return _together(statements, counting) if statements else NOTHING
+    return _together(statements, counting) if statements else PageDirectives()
 
 
 def _of_header(
@@ -258,11 +254,10 @@ def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
     while rest:
         before, colon, after = rest.pop().partition(":")
         words = before.split()
-        if not colon:
-            yield from (Term(word, None, agent) for word in words)
-            continue
-        name = words.pop() if words else ""
+        name = words.pop() if colon and words else ""
         yield from (Term(word, None, agent) for word in words)
+        if not colon:
+            continue
         if name.lower() == UNAVAILABLE_AFTER:
             date, *others = _date_and_others(after, rest)
             yield Term(name, date, agent)

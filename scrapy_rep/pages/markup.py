@@ -90,18 +90,15 @@ class Markup:
             self._body = self._body.decode("utf-16", "replace").encode("utf-8", "replace")
         self._content_type = content_type.lower()
 
-    def holds(self, *words: str) -> bool:
-        """Return False if the page holds none of the words, which are in lower case."""
-        return any(word.encode("utf-8") in self._lowered for word in words)
+    def holds(self, word: str) -> bool:
+        """Return whether the page holds a word, which is in lower case."""
+        return word.encode("utf-8") in self._lowered
 
     def may_name(self, *words: str) -> bool:
         """Return False if no ``meta`` element holds one of the words, which are in lower case."""
         metas = self._metas
-        if not metas:
-            return False
-        for word in words:
-            if word.encode("utf-8") in metas:
-                return True
+        if any(word.encode("utf-8") in metas for word in words):
+            return True
         return any(reference.search(metas) for reference in _REFERENCES)
 
     def metas(self, names: Collection[str], *, everywhere: bool = False) -> Iterator[Meta]:
@@ -112,8 +109,8 @@ class Markup:
 
     def links(self, rel: str) -> list[Link]:
         """Return the ``link`` elements of a relation in the head, in order."""
-        links = [link for link in self._head.links if link.in_head]
-        return [link for link in links if rel in link.rel and link.href]
+        links = self._head.links
+        return [link for link in links if link.in_head and link.href and rel in link.rel]
 
     @property
     def anchors(self) -> list[Link]:
@@ -159,14 +156,12 @@ class Markup:
         return self._lowered[first : max(end, last + _LEAST_READ) if end >= 0 else None]
 
     @cached_property
-    def _text(self) -> str:
-        """The page; octets that its encoding does not have become U+FFFD."""
-        return self._body.decode(self.encoding, "replace").removeprefix("\ufeff")
-
-    @cached_property
     def _octets(self) -> bytes:
-        """The page in UTF-8, without the character that ends a string in libxml2."""
-        return self._text.replace("\0", "\ufffd").encode("utf-8", "replace")
+        """The page in UTF-8. What its encoding does not have, and what ends a string in libxml2,
+        become U+FFFD.
+        """
+        text = self._body.decode(self.encoding, "replace").removeprefix("\ufeff")
+        return text.replace("\0", "\ufffd").encode("utf-8", "replace")
 
     @cached_property
     def _whole(self) -> _Elements:
@@ -218,9 +213,8 @@ class _Elements:
         elif name in ("body", "frameset"):
             self._in_head = False
             self.done = not self._whole
-        elif name in ("a", "area"):
-            if attributes.get("href") is not None:
-                self.anchors.append(self._link(attributes))
+        elif name in ("a", "area") and attributes.get("href") is not None:
+            self.anchors.append(self._link(attributes))
         elif name == "base":
             self.base = self.base or _attribute(attributes, "href")
 

@@ -66,8 +66,7 @@ class Statement:
     @property
     def category(self) -> str | None:
         """The category that this counts for; None if it counts for none."""
-        found = VOCABULARIES.get(self.vocabulary)
-        return None if found is None else found.counts_for.get(self.label)
+        return VOCABULARIES[self.vocabulary].counts_for.get(self.label)
 
 
 def content_usage(text: str, source: str, line: int | None = None) -> list[Statement]:

@@ -64,11 +64,9 @@ class DecisionRecorder:
     def __init__(
         self, settings: RepSettings, stats: RepStats, clock: Callable[[], float], run: Run
     ):
-        self._is_required = settings.decision_log_required
         self._settings = settings
         self._stats = stats
         self._clock = clock
-        self._records_all = settings.decisions == "all"
         self._shown = _SHOWN[settings.log_urls]
         self._run = run
         self._digests: WeakKeyDictionary[RulesInForce, str | None] = WeakKeyDictionary()
@@ -117,12 +115,12 @@ class DecisionRecorder:
         rules, goes_on = decision.rules, decision.error is None
         is_first = rules.outcome != "unknown" and rules not in self._digests
         is_override = decision.verdict.override is not None
-        if goes_on and not (self._records_all or is_first or is_override):
+        if goes_on and not (self._settings.decisions == "all" or is_first or is_override):
             return
         error = self._append(decision)
         if self._is_closed:
             self._file.close()
-        if error is None or not self._is_required:
+        if error is None or not self._settings.decision_log_required:
             return
         self._digests.pop(rules, None)  # the next request is the first one that is recorded
         if goes_on:
@@ -191,7 +189,7 @@ class DecisionRecorder:
             if not self._is_said:
                 self._is_said = True
                 then = "the crawl goes on without it"
-                if self._is_required:
+                if self._settings.decision_log_required:
                     then = "a request whose decision it has to hold is refused until it works"
                 self._stats.own_fault("Writing the decision log", error, then)
             self._lost += decision is not None

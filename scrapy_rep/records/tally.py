@@ -200,18 +200,17 @@ class Tally:
 
     def _insert(self, lines: Sequence[Line]) -> int:
         """Insert some lines; return how many there are."""
-        base = self._base
-        base.execute("begin")
-        base.executemany(
-            _INSERT.format("run", _places(_Run)),
-            [_run(line) for line in lines if isinstance(line, RunLine)],
-        )
-        base.executemany(
-            _INSERT.format("decision", _places(_Decision)),
-            [_decision(line) for line in lines if isinstance(line, DecisionLine)],
-        )
-        base.execute("commit")
+        self._base.execute("begin")
+        self._fill("run", [_run(line) for line in lines if isinstance(line, RunLine)])
+        decisions = [_decision(line) for line in lines if isinstance(line, DecisionLine)]
+        self._fill("decision", decisions)
+        self._base.execute("commit")
         return len(lines)
+
+    def _fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self._base.executemany(_INSERT.format(table, places), rows)
 
     def query(self, question: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """Yield the rows that answer a question in SQL."""
@@ -250,11 +249,6 @@ class Tally:
         for number, *counts in rows:
             intervals[number] = (*counts,)
         return intervals
-
-
-def _places(row: type[_Decision | _Run]) -> str:
-    """Return a placeholder for each column."""
-    return ", ".join("?" * len(row._fields))
 
 
 def _shown_time(second: int) -> str:

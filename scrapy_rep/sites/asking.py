@@ -21,7 +21,7 @@ from urllib.request import Request as UrlRequest
 from scrapy.utils.url import url_is_from_any_domain
 from w3lib.http import basic_auth_header
 
-from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.authority import usable_authority_of
 from scrapy_rep.access.entry import UNAUTHORIZED, Asker
 from scrapy_rep.scrapy_names import PROXY_LOGIN
 
@@ -179,10 +179,7 @@ def login_of(page_request: Request, authority: Authority) -> bytes | None:
     for another host, such as a service that fetches the page: then its login is for that host.
     """
     url, meta = page_request.url, page_request.meta
-    try:
-        if authority_of(url) != authority:
-            return None
-    except ValueError:
+    if usable_authority_of(url) != authority:
         return None
     sent = page_request.headers.get("Authorization")
     if sent:

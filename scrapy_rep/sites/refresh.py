@@ -19,15 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Asker, Entry, merge, without_proxied
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unavailable, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
-from scrapy_rep.awaiting import repeated, sleep
+from scrapy_rep.awaiting import sleep
 from scrapy_rep.stores.base import NOT_SHARED
 
 if TYPE_CHECKING:
@@ -121,10 +122,13 @@ class Refresher:
             return entry
         if lease is None or lease == NOT_SHARED:
             return await self._round(authority, request, entry, waiting)
-        renew = partial(self.store.renew, authority, lease, LEASE_TERM)
+        renewal = create_looping_call(self.store.renew, authority, lease, LEASE_TERM)
         try:
-            with repeated(LEASE_TERM / 3, renew):
+            renewal.start(LEASE_TERM / 3, now=False)
+            try:
                 return await self._round(authority, request, entry, waiting)
+            finally:
+                renewal.stop()
         finally:
             self.store.release(authority, lease)
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.settings import RepSettings
@@ -42,19 +41,16 @@ _KEPT_COMPRESSED = 4
 
 
 def open_configured(
-    project: BaseSettings,
-    settings: RepSettings,
-    build: Callable[[type[Any]], Any],
-    *,
-    create: bool = True,
+    crawler: Crawler, settings: RepSettings, *, create: bool = True
 ) -> Store | None:
     """Return the store of a crawl: ``REP_STORE``, or in its job directory; ``None`` for memory.
 
-    ``build`` makes an instance of a custom store. Raises ``ValueError`` if the setting names no
-    store, if a custom store is not configured, or if its file is missing and ``create`` is False.
+    Raises ``ValueError`` if the setting names no store, if a custom store is not configured, or if
+    its file is missing and ``create`` is False.
     """
     directory = ""
     if settings.store is None:  # job_dir() makes the directory
+        project = crawler.settings
         directory = (job_dir(project) if create else project.get("JOBDIR")) or ""
     uri = settings.store or ("sqlite:" if directory else "memory:")
     if uri == "memory:":
@@ -69,7 +65,7 @@ def open_configured(
             disk_limit=settings.store_limit,
             keep=settings.stale_if_unreachable,
             prefix=settings.store_prefix,
-            build=build,
+            build=lambda cls: build_from_crawler(cls, crawler),
             create=create,
         )
 
@@ -105,7 +101,7 @@ def open_store_adapter(
     Raises ``ValueError`` if a setting names no store.
     """
     return StoreAdapter(
-        open_configured(crawler.settings, settings, lambda cls: build_from_crawler(cls, crawler)),
+        open_configured(crawler, settings),
         stats,
         crawler=cache(lambda: crawler_digest(user_agent())),
         memory_limit=settings.memory_limit // _KEPT_COMPRESSED,

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.authority import Authority, authority_in
 from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.access.outcome import Meaning, meaning_of
-from scrapy_rep.stores.stored import StoredEntry, authority_in_key
+from scrapy_rep.stores.stored import StoredEntry
 
 Part = TypeVar("Part", Answer, Failure)
 Check = Callable[[object, str], Any]
@@ -139,7 +139,7 @@ def from_plain(plain: object) -> StoredEntry:
     """Return what :func:`to_plain` wrote. Raises ``ValueError``, one line, on anything else."""
     found = dict(_mapping(plain, "an entry", _ENTRY))
     name = _text(found.pop("site", None), "site")
-    authority = authority_in_key(name)
+    authority = authority_in(name)
     if authority is None:
         raise ValueError(f"site: {name!a} is not like https://example.org")
     return stored_of(authority, found)

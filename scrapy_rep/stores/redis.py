@@ -29,7 +29,7 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.authority import Authority, authority_in
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores import redis_turns as turns
 from scrapy_rep.stores.base import RENEWED, Store, Turn
@@ -37,14 +37,7 @@ from scrapy_rep.stores.codec import ANSWER, FAILURE, MAGIC, decode_parts, encode
 from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, open_client
 from scrapy_rep.stores.redis_lanes import Lanes
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import (
-    MONTH,
-    PREFIX,
-    StoredEntry,
-    StoreError,
-    authority_in_key,
-    useful_until,
-)
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, useful_until
 from scrapy_rep.stores.uri import UriOptions
 
 STEP_PATIENCE = 2.0
@@ -352,4 +345,4 @@ def _escaped(text: str) -> str:
 def _authority(name: bytes) -> Authority | None:
     """Return the authority of a key, which has braces in a cluster; None for foreign keys."""
     text = name.decode("utf-8", "replace")
-    return authority_in_key(text[1:-1] if text.startswith("{") else text)
+    return authority_in(text[1:-1] if text.startswith("{") else text)

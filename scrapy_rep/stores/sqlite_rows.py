@@ -18,10 +18,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.authority import Authority, authority_in
 from scrapy_rep.stores.base import Change
 from scrapy_rep.stores.codec import decode_stored, encode_stored
-from scrapy_rep.stores.stored import StoredEntry, authority_in_key
+from scrapy_rep.stores.stored import StoredEntry
 
 TABLES = (
     "CREATE TABLE entries (until INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
@@ -94,7 +94,7 @@ def scan(
     """Yield all that is kept, or what is of the authority ``name``; ``rows`` runs a query."""
     for key, octets in rows(_SCAN, prefix + name, prefix + (name or _LAST)):
         if isinstance(key, bytes) and isinstance(octets, bytes):
-            authority = authority_in_key(key.decode("utf-8", "replace")[len(prefix) :])
+            authority = authority_in(key.decode("utf-8", "replace")[len(prefix) :])
             stored = decode_stored(authority, octets) if authority is not None else None
             if stored is not None:
                 yield stored

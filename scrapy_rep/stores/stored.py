@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
 
 PREFIX = "scrapy_rep"
@@ -81,15 +81,6 @@ def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
     if part.body is None:
         return part.fetched_at + KEEP_CONCLUSIONS
     return part.fetched_at + max(keep, KEEP_CONCLUSIONS)
-
-
-def authority_in_key(text: str) -> Authority | None:
-    """Return the authority whose text this is; ``None`` if it is of none."""
-    try:
-        authority = authority_of(text)
-    except ValueError:
-        return None
-    return authority if str(authority) == text else None
 
 
 def store_error(error: BaseException) -> StoreError:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.access.authority import Authority, authority_of, has_scheme
+from scrapy_rep.access.authority import Authority, authority_in, authority_of, has_scheme
 from tests.rows import rows
 
 
@@ -74,3 +74,15 @@ def test_the_url_of_the_rules_has_several_spellings(is_so: bool, after: list[str
     authority = Authority("http", "a", 80)
     assert [authority.has_its_rules_at(f"http://{one}") for one in after] == [is_so] * len(after)
     assert not authority.has_its_rules_at("/robots.txt")
+
+
+@rows("text", ["http://a.example", "https://a.example:8443", "http://[::1]"])
+def test_the_text_of_an_authority_names_it(text: str) -> None:
+    """As a key of a queue or of a store."""
+    assert str(authority_in(text)) == text
+
+
+@rows("text", ["http://a.example:80", "http://A.example", "-data", "a.example", "http://[a"])
+def test_another_text_names_no_authority(text: str) -> None:
+    """Scrapy names its queues by slot, and others may write into the same Redis."""
+    assert authority_in(text) is None

@@ -24,6 +24,8 @@ from typing import Any, BinaryIO, NamedTuple
 from tests.processes import ROOT, run_python, start_python
 
 SCRAPY = [sys.executable, "-c", "from scrapy.cmdline import execute; execute()"]
+FAST = ("-s", "REP_RETRY_DELAYS=[]")
+"""A robots.txt that fails is not asked for again."""
 
 
 class Ended(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import options, robots, told
+from tests.commands.running import FAST, options, robots, told
 from tests.crawl.harness import EACH_MODE, MODES
 from tests.replies import Reply
 from tests.rows import first
@@ -15,7 +15,6 @@ from tests.site import Authority, Site
 RULES = (
     "User-agent: *\nDisallow: /private\n\nUser-agent: mybot\nDisallow: /search\nCrawl-delay: 2\n"
 )
-FAST = ("-s", "REP_RETRY_DELAYS=[]")
 
 
 @pytest.fixture
@@ -96,11 +95,13 @@ def test_failure_is_told_with_what_its_error_says(
 
 
 def test_rules_from_a_file_need_no_network(robots_txt: Path) -> None:
-    """A file is tried before it is published."""
-    urls = ("https://e.invalid/private", "ftp://e.invalid/private")
-    [one, other] = told("check", "--robots-txt", robots_txt, *urls)
+    """A file is tried before it is published. The first agent that has a group counts."""
+    words = ("check", "--robots-txt", robots_txt)
+    [one, other] = told(*words, "https://e.invalid/private", "ftp://e.invalid/private")
     assert (one["verdict"], one["line"]) == ("disallowed", 2)
     assert (other["verdict"], other["reason"]) == ("allowed", "no robots.txt governs this scheme")
+    [one] = told(*words, "--agent", "unknown", "--agent", "mybot", "https://e.invalid/search")
+    assert (one["group"], one["verdict"], one["delay"]) == ("mybot", "disallowed", 2)
 
 
 def test_usage_preferences_are_shown(robots_txt: Path) -> None:
@@ -111,13 +112,6 @@ def test_usage_preferences_are_shown(robots_txt: Path) -> None:
     [one, other] = told("check", *words)
     assert one["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
     assert other["preferences"] is None
-
-
-def test_agents_are_tokens_in_order_of_preference(robots_txt: Path) -> None:
-    """The first that has a group counts."""
-    words = ("--agent", "unknown", "--agent", "mybot", "https://e.invalid/search")
-    [one] = told("check", "--robots-txt", robots_txt, *words)
-    assert (one["group"], one["verdict"], one["delay"]) == ("mybot", "disallowed", 2)
 
 
 @pytest.mark.parametrize("layout", ["scrapy.cfg", "pyproject.toml"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from scrapy_rep import commands
 from scrapy_rep.commands.options import parsers
 from tests.commands.running import SCRAPY, assert_one_line, environment, robots, unforked
+from tests.polling import until
 from tests.processes import fresh_python, run_python, start_python
 from tests.replies import Hang
 from tests.rows import first, rows
@@ -197,22 +197,17 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
 @pytest.mark.parametrize(
     "words", first(1, [["check"], ["explain"], ["lint"], ["diff", "robots.txt"], ["sitemaps"]])
 )
-def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: list[str]) -> None:
-    """One line; nothing is kept waiting."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        server.settimeout(60)
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        command, folder = (*SCRAPY[1:], "robots", *words, url), robots_txt.parent
-        process = start_python(*command, env=environment(), cwd=folder)
-        try:
-            connection, _ = server.accept()
-            with connection:
-                process.send_signal(signal.SIGINT)
-                out, err = process.communicate(timeout=60)
-        finally:
-            process.close()
+def test_an_interrupt_is_status_130(site: Site, robots_txt: Path, words: list[str]) -> None:
+    """While a site hangs: one line, and nothing is kept waiting."""
+    shop = site.authority(robots=Hang())
+    command = (*SCRAPY[1:], "robots", *words, shop.url("/"))
+    process = start_python(*command, env=environment(), cwd=robots_txt.parent)
+    try:
+        until(lambda: shop.hits)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.close()
     assert (process.returncode, out) == (130, "")
     assert err == f"scrapy robots {words[0]}: interrupted\n"
 

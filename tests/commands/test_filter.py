@@ -343,7 +343,6 @@ def test_a_record_that_is_damaged_decides_nothing(tmp_path: Path, rejected: Path
     assert (ended.status, ended.out) == (3, "https://other.org/a\n")
     assert "its digest is wrong" in rejected.read_text()
     length = re.search(rb"Content-Length: (\d+)", whole)
-    assert length is not None
     for wrong in (int(length[1]) + 7, int(length[1]) - 7):
         file.write_bytes(whole.replace(length[0], b"Content-Length: %d" % wrong, 1))
         ended = by_archive(file, given, *words)
@@ -515,13 +514,6 @@ def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> 
     assert (len(shop.robots_hits), len(gone.robots_hits)) == (1, 1)
 
 
-def test_a_url_with_spaces_around_it_is_asked_for_as_a_request_would(site: Site) -> None:
-    """Scrapy drops them; the line is written as it was given."""
-    shop = site.authority(robots=RULES)
-    ended = robots("filter", given=f"  {shop.url('/a')}\n  {shop.url('/private')} \n")
-    assert (ended.status, ended.out) == (0, f"  {shop.url('/a')}\n")
-
-
 @pytest.mark.slow
 def test_progress_is_shown_on_a_terminal(archive: Path, tmp_path: Path) -> None:
     """On stderr, while stdout goes elsewhere; a long list takes minutes."""
@@ -576,9 +568,6 @@ def test_line_that_is_too_long_is_rejected(archive: Path, rejected: Path) -> Non
 def test_closed_pipe_is_no_error(archive: Path) -> None:
     """`scrapy robots filter ... | head`."""
     with waiting("--warc", str(archive)) as process:
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
         process.stdin.write(b"https://e.org/a\n")
         process.stdin.flush()
         assert process.stdout.readline() == b"https://e.org/a\n"
@@ -602,8 +591,6 @@ def test_interrupt_leaves_whole_lines_and_status_130(
     out = tmp_path / "out"
     words = [] if online else ["--warc", str(archive)]
     with out.open("wb") as stdout, waiting(*words, stdout=stdout) as process:
-        assert process.stdin
-        assert process.stderr
         process.stdin.write(f"{url}\n{url}\n{url[:-3]}".encode())
         process.stdin.flush()
         started = time.monotonic()

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import robots, told
+from tests.commands.running import FAST, robots, told
 from tests.commands.test_terminal import shown
 from tests.replies import Reply, redirect
 from tests.rows import first
 from tests.site import Site
 
-FAST = ("-s", "REP_RETRY_DELAYS=[]")
 RULES = "User-agent: *\nDisallow: /private\nDisalow: /x\nSitemap: https://u:secret@e.org/s.xml\n"
 
 

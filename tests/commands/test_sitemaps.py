@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import assert_one_line, robots, told
+from tests.commands.running import FAST, assert_one_line, robots, told
 from tests.commands.test_terminal import shown
 from tests.replies import Reply, redirect
 from tests.site import Authority, Site
 
-FAST = ("-s", "REP_RETRY_DELAYS=[]")
 NAMED = (
     "Sitemap: https://e.org/one.xml\nUser-agent: *\nDisallow: /\nsitemap: /two.xml\n"
     "Sitemap: three.xml?a=b c\nSitemap: https://e.org/one.xml\n"

@@ -54,7 +54,7 @@ def spellings(origin: str) -> list[str]:
     host = origin.removeprefix("http://")
     urls = [f"{before}{origin}/tab{after}" for before in ("", " ", "\t ") for after in ("", "  ")]
     urls += [f"HTTP://{host}/tab", f"http://user:pw@{host}/tab", f"ht\ttp://{host}/tab"]
-    urls += [f"http:\\\\{host}/tab", f"http://{host[:5]}\t{host[5:]}/xbad?"]
+    urls += [f"http:\\\\{host}/tab", f"http://{host[:5]}\t{host[5:]}/xbad?", f"  {origin}/free "]
     return [*dict.fromkeys([origin + path for path in PATHS] + urls)]
 
 

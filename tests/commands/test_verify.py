@@ -87,9 +87,6 @@ async def test_decisions_by_rules_agree(
     (await crawl(OneByOneSpider, settings, plans=plans, tick=tick)).check(["is unreachable"])
     said = "scrapy robots verify: 7 decisions: 6 confirmed, 1 not by rules\n"
     assert records.verify() == (0, "", said)
-    records.log.with_suffix(".gz").write_bytes(gzip.compress(records.log.read_bytes()))
-    records.log = records.log.with_suffix(".gz")
-    assert records.verify() == (0, "", said)
 
 
 @pytest.mark.slow
@@ -269,10 +266,7 @@ async def test_several_logs_and_archives_are_given_as_a_shell_gives_them(
     assert len(archives) == 2
     both = (
         (logs[0], packed, "--warc", *archives),
-        (
-            *("--warc", archives[0], "--warc", archives[1]),
-            *("--", logs[0], packed),
-        ),
+        ("--warc", archives[0], "--warc", archives[1], "--", logs[0], packed),
     )
     for words in both:
         ended = robots("verify", *words)

@@ -101,7 +101,6 @@ def test_commands_may_be_pasted_into_one_shell(tmp_path: Path, pasted: list[str]
 def test_ci_runs_these_commands() -> None:
     """It finds the same two lines in the README, and no others."""
     finds = re.search(r"^ +sed -n '(.+)' README.rst", (ROOT / ".ci/run").read_text(), re.M)
-    assert finds is not None
     sed = ["sed", "-n", finds.group(1), "README.rst"]
     assert subprocess.check_output(sed, cwd=ROOT, text=True).splitlines() == COMMANDS
 

@@ -129,6 +129,5 @@ def test_the_extras_that_the_tutorial_installs_exist() -> None:
     metadata.read(ROOT / "setup.cfg", "utf-8")
     [line] = [line for line in commands() if line.startswith("pip install")]
     extras = re.fullmatch(r"pip install 'scrapy_rep\[(.+)\]'", line)
-    assert extras is not None
     assert {*extras[1].split(",")} <= {*metadata["options.extras_require"]}
     assert metadata["metadata"]["version"] in TUTORIAL.read_text("utf-8")

@@ -16,7 +16,7 @@ from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.frontier.frontier import Frontier, authority_in, frontier_of
+from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.request_state import RequestState, to_come_back
 from scrapy_rep.frontier.states import REFUSED, Block, Stage, State
@@ -183,7 +183,6 @@ def test_no_more_is_read_ahead_while_a_site_is_ready_or_the_front_is_full(crawl:
     crawl.neighbours.known = {"3.example"}
     crawl.frontier.arrived(authority("3.example"))
     request = crawl.next()
-    assert request is not None
     assert request.url == "http://3.example/"
     assert len(crawl.scheduled) == 4
     assert crawl.next() is None
@@ -237,7 +236,6 @@ def test_one_object_twice_is_two_requests(crawl: Crawl) -> None:
     crawl.neighbours.known = {"b.example"}
     found = crawl.next()
     assert found is not other
-    assert found is not None
     assert found.url == other.url
 
 
@@ -452,23 +450,6 @@ def test_start_is_put_off_when_very_many_requests_wait_and_none_can_go(
         assert crawl.frontier.start_pause == 0.0
         assert crawl.next() is None
         assert crawl.frontier.start_pause == pytest.approx(pause)
-
-
-@pytest.mark.parametrize(
-    ("key", "is_one"),
-    [
-        ("http://a.example", True),
-        ("https://a.example:8443", True),
-        ("http://a.example:80", False),
-        ("http://A.example", False),
-        ("-data", False),
-        ("a.example", False),
-        ("http://[a", False),
-    ],
-)
-def test_a_key_may_be_that_of_an_authority(key: str, is_one: bool) -> None:
-    """Others are kept by Scrapy, which names its queues by slot, or are of requests without one."""
-    assert (authority_in(key) is not None) is is_one
 
 
 @pytest.mark.parametrize(

@@ -307,13 +307,6 @@ def test_a_fetch_is_not_slow_because_the_loop_is(demand: Demand) -> None:
     assert (demand.offers, demand.may_another_begin()) == (1, True)
 
 
-def test_all_fetches_of_a_second_are_old_at_once(demand: Demand) -> None:
-    """The oldest are first."""
-    demand.begin(1, 2)
-    demand.time.advance(1.0)
-    assert demand.may_another_begin(unasked=1)
-
-
 def test_no_timer_is_set_where_only_rules_wait_for_the_engine(demand: Demand) -> None:
     """That the engine asks is the event."""
     assert not demand.may_another_begin(unasked=2)
@@ -321,9 +314,8 @@ def test_no_timer_is_set_where_only_rules_wait_for_the_engine(demand: Demand) ->
 
 
 def test_old_fetches_have_a_bound_of_their_own(demand: Demand) -> None:
-    """A pause between two attempts counts towards none."""
-    for number in range(3):
-        demand.begin(number)
+    """They are old at once; a pause between two attempts counts towards none."""
+    demand.begin(0, 1, 2)
     demand.time.advance(1.0)
     assert not demand.may_another_begin()
     assert demand.time.timers == []

@@ -139,6 +139,11 @@ def job_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobOf]:
         job.close()
 
 
+def with_frontier(job: Job) -> tuple[Job, Frontier, Any]:
+    """A job in which the frontier chooses, its frontier, and a queue."""
+    return job, job.use_frontier(), job.queue()
+
+
 def path_of(request: Request) -> str:
     """The path of a request, which is its name here."""
     return request.url.rpartition("/")[2]
@@ -255,9 +260,8 @@ def test_a_head_has_its_priority_again_in_the_next_run(cls: Any, job_of: JobOf) 
 
 def test_each_queue_counts_its_own_requests(job_of: JobOf) -> None:
     """Heads included, until they are given out."""
-    job = job_of()
-    job.use_frontier()
-    queue, other = job.queue(), job.queue()
+    job, _, queue = with_frontier(job_of())
+    other = job.queue()
     assert (len(queue), len(other)) == (0, 0)
     for number in range(3):
         queue.push(request(number))
@@ -273,9 +277,8 @@ def test_each_queue_counts_its_own_requests(job_of: JobOf) -> None:
 
 def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) -> None:
     """Scrapy asks that in memory first, then that on disk."""
-    job = job_of()
-    frontier = job.use_frontier()
-    queue, other = job.queue(), job.queue()
+    job, frontier, queue = with_frontier(job_of())
+    other = job.queue()
     page = request("x")
     other.push(page)
     assert queue.pop() is None
@@ -291,9 +294,7 @@ def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) ->
 
 def test_one_request_that_is_refused_goes_after_each_page(job_of: JobOf) -> None:
     """The others go when there is nothing else."""
-    job = job_of()
-    job.use_frontier()
-    queue = job.queue()
+    job, _, queue = with_frontier(job_of())
     for number in range(3):
         queue.push(Request(f"http://{number}.example/page"))
         for _ in range(3):
@@ -359,7 +360,6 @@ def test_a_request_that_was_given_back_has_no_mark_any_more(
     queue = job.queue()
     queue.push(to_come_back(request("x")))
     page = job.next(queue)
-    assert page is not None
     assert (page.dont_filter, page.meta) == (False, {})
 
 
@@ -368,9 +368,7 @@ def test_a_request_that_was_given_back_has_no_mark_any_more(
 
 def test_a_request_that_cannot_be_written_leaves_nothing(job_of: JobOf) -> None:
     """Scrapy's scheduler keeps it in memory then."""
-    job = job_of(PickleLifoDiskQueue)
-    frontier = job.use_frontier()
-    queue = job.queue()
+    job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
     unwritable = request("x", callback=lambda response: None)
     with pytest.raises(ValueError, match="cannot"):
         queue.push(unwritable)
@@ -389,9 +387,7 @@ def test_a_request_that_cannot_be_written_costs_no_other_one(
     job_of: JobOf, is_start: bool, has_failed: bool
 ) -> None:
     """Of the same site and priority, start request or not. The frontier may have failed since."""
-    job = job_of(PickleLifoDiskQueue, PickleFifoDiskQueue)
-    frontier = job.use_frontier()
-    queue = job.queue()
+    job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue, PickleFifoDiskQueue))
     for number in range(3):
         queue.push(request(number, meta={"is_start_request": True} if is_start else {}))
     unwritable = request("x", meta={} if is_start else {"is_start_request": True})
@@ -408,9 +404,7 @@ def test_requests_that_the_disk_does_not_take_stay_in_memory(
     job_of: JobOf, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One line says so, however many there are."""
-    job = job_of(PickleLifoDiskQueue)
-    frontier = job.use_frontier()
-    queue = job.queue()
+    job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
     job.path.mkdir()
     for host in ("a.example", "b.example"):
         (job.path / _path_safe(f"http://{host}")).write_text("in the way")
@@ -466,9 +460,7 @@ def test_more_sites_than_files_may_be_open(job_of: JobOf, caplog: pytest.LogCapt
 
 def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
     """Its site is gone, and the crawl can end."""
-    job = job_of(PickleFifoDiskQueue)
-    frontier = job.use_frontier()
-    queue = job.queue()
+    job, frontier, queue = with_frontier(job_of(PickleFifoDiskQueue))
     filled(queue)
     (path,) = (job.path / _path_safe(SITE)).rglob("q00000")
     os.truncate(path, 0)
@@ -520,9 +512,7 @@ def test_a_request_whose_callback_is_gone_costs_itself_alone(
 
 def test_one_object_that_is_queued_twice_is_two_requests(job_of: JobOf) -> None:
     """Both are taken when a fetch has failed, and both are given out."""
-    job = job_of()
-    frontier = job.use_frontier()
-    queue = job.queue()
+    _, frontier, queue = with_frontier(job_of())
     same = request("same")
     queue.push(same)
     queue.push(same)
@@ -539,9 +529,7 @@ def test_after_a_fault_heads_go_first_and_then_scrapys_order(
     job_of: JobOf, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No request is lost, and no code of the frontier runs."""
-    job = job_of()
-    frontier = job.use_frontier()
-    queue = job.queue()
+    _, frontier, queue = with_frontier(job_of())
     for number in range(4):
         queue.push(request(number))
     queue.push(request("y", "b.example"))
@@ -560,9 +548,7 @@ def test_a_head_that_cannot_go_back_is_named_and_the_others_are_kept(
     job_of: JobOf, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is lost then."""
-    job = job_of(PickleLifoDiskQueue)
-    job.use_frontier()
-    queue = job.queue()
+    _, _, queue = with_frontier(job_of(PickleLifoDiskQueue))
     for number in range(3):
         queue.push(request(number, host="ann:secret@a.example"))
     taken = [queue.take(SITE) for _ in range(2)]
@@ -576,9 +562,7 @@ def test_a_head_that_cannot_go_back_is_named_and_the_others_are_kept(
 
 def test_more_heads_than_files_may_be_open_go_back(job_of: JobOf) -> None:
     """Their queues were closed when they were taken, so their files were free for other sites."""
-    job = job_of(PickleLifoDiskQueue)
-    job.use_frontier()
-    queue = job.queue()
+    _, _, queue = with_frontier(job_of(PickleLifoDiskQueue))
     with few_files(20):
         for number in range(50):
             queue.push(request(number, f"h{number}.example"))
@@ -606,9 +590,7 @@ def test_a_damaged_queue_is_set_aside_and_the_crawl_goes_on(
     job_of: JobOf, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A file of a LIFO queue was cut short, and would fail each time."""
-    job = job_of(PickleLifoDiskQueue)
-    frontier = job.use_frontier()
-    queue = job.queue()
+    job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
     filled(queue)
     (path,) = (job.path / _path_safe(SITE)).rglob("0")
     queue.pqueues[SITE].queues[0].f.flush()
@@ -630,9 +612,7 @@ def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
     job_of: JobOf, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """The frontier is given up, and the requests stay where they are."""
-    job = job_of(PickleLifoDiskQueue)
-    frontier = job.use_frontier()
-    queue = job.queue()
+    job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
     filled(queue)
 
     def fail(self: Any) -> None:

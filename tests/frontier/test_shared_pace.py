@@ -14,17 +14,8 @@ from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.awaiting import sleep
+from scrapy_rep.frontier import shared_pace
 from scrapy_rep.frontier.hosts import PacedHost
-from scrapy_rep.frontier.shared_pace import (
-    LATEST,
-    LEASE,
-    MOST_SPREAD,
-    SETTLED,
-    SOONEST,
-    SPREAD,
-    UNUSED,
-    SharedPace,
-)
 from scrapy_rep.sites.outage import Outage
 from scrapy_rep.sites.store_adapter import StoreTurns
 from scrapy_rep.stats import RepStats
@@ -48,7 +39,7 @@ class Worker:
         self.faults: list[Exception] = []
         stats = RepStats(Counts())
         of_store = turns(store, Outage(store.patience, stats))
-        self.pace = SharedPace(of_store, stats, lambda _: None, self.faults.append)
+        self.pace = shared_pace.SharedPace(of_store, stats, lambda _: None, self.faults.append)
         self.host = self.asking()
 
     def asking(self) -> PacedHost:
@@ -102,7 +93,7 @@ async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     assert taken(other, 1.0, INTERVAL, NAME).token is None
     worker.host.reserved_for = None
     worker.pace.settle(monotonic())
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, LEASE / 2)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.LEASE / 2)
 
 
 async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
@@ -110,8 +101,8 @@ async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
 ) -> None:
     """A request waits, but no place is free for it."""
     await worker.take()
-    worker.pace.settle(monotonic() + UNUSED)
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, LEASE / 2)
+    worker.pace.settle(monotonic() + shared_pace.UNUSED)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.LEASE / 2)
 
 
 async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
@@ -121,7 +112,7 @@ async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any
     await worker.take()
     worker.host.withdraw(ASKER)
     worker.pace.ended(worker.host)
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, LEASE / 2)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.LEASE / 2)
 
 
 async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
@@ -132,7 +123,7 @@ async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Wo
         worker.pace.ended(worker.host)
         late.append(worker.host.not_before - worker.host.ended - INTERVAL)
     assert min(late) >= 0.0
-    assert max(late) <= SPREAD * INTERVAL + 1e-6
+    assert max(late) <= shared_pace.SPREAD * INTERVAL + 1e-6
     assert len(set(late)) > 1
 
 
@@ -148,7 +139,7 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     assert worker.has_turn()
     request = Request(f"http://{NAME}/")
     worker.host.busy = (request,)
-    worker.pace.settle(monotonic() + UNUSED)
+    worker.pace.settle(monotonic() + shared_pace.UNUSED)
     await turn(0.2)  # a turn that is given back is free a moment later
     assert taken(other, 1.0, INTERVAL, NAME).token is None
     worker.host.busy = ()
@@ -174,7 +165,7 @@ async def test_a_wait_is_counted_from_when_the_worker_asked(
     with closing(SqliteStore(tmp_path / "robots.db")) as store:
         worker = Worker(store, Late)
         await worker.ask_in_vain()
-        assert worker.host.not_before <= monotonic() + SOONEST + SPREAD
+        assert worker.host.not_before <= monotonic() + shared_pace.SOONEST + shared_pace.SPREAD
         worker.pace.close()
     other.end_turn(NAME, token, INTERVAL)
 
@@ -202,11 +193,11 @@ def down(_: str) -> Turn:
 
 WAITS = [
     (5.0, 5.0),
-    (inf, LATEST),
-    (1e15, LATEST),
-    (nan, SOONEST),
-    (-1e15, SOONEST),
-    (-0.0, SOONEST),
+    (inf, shared_pace.LATEST),
+    (1e15, shared_pace.LATEST),
+    (nan, shared_pace.SOONEST),
+    (-1e15, shared_pace.SOONEST),
+    (-0.0, shared_pace.SOONEST),
 ]
 """What a store may say, in seconds, and how long a worker waits."""
 
@@ -217,7 +208,9 @@ async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float, seco
     worker = Worker(ScriptedStore(lambda _: Turn(None, wait)))
     asked = monotonic()
     await worker.ask_in_vain()
-    assert asked + seconds <= worker.host.not_before <= monotonic() + seconds + MOST_SPREAD
+    assert (
+        asked + seconds <= worker.host.not_before <= monotonic() + seconds + shared_pace.MOST_SPREAD
+    )
     worker.pace.close()
 
 
@@ -251,5 +244,5 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
     back = worker.host.ended = monotonic()
     worker.pace.ended(worker.host)
     await worker.take()
-    assert monotonic() - back >= SETTLED > INTERVAL
+    assert monotonic() - back >= shared_pace.SETTLED > INTERVAL
     worker.pace.close()

@@ -28,6 +28,16 @@ def push_paced(bench: Bench, *keys: str) -> None:
         bench.push(key)
 
 
+def of_one_host(*keys: str) -> Bench:
+    """A bench with sites of one host, which all wait until it is due in five seconds."""
+    bench = bench_with(*keys)
+    bench.gate.paced["a"] = bench.gate.due_at["a"] = 5.0
+    for key in keys:
+        bench.push(key, slot=key)
+    assert bench.all() == []
+    return bench
+
+
 def turn(host: str) -> Block:
     """What sites wait for whose host is not due."""
     return Block(State.TURN, host)
@@ -645,12 +655,7 @@ def test_a_site_woken_by_a_time_goes_in_turn_with_the_ring() -> None:
 
 def test_an_event_wakes_one_site_the_one_that_has_waited_longest() -> None:
     """One for each thing that is waited for."""
-    bench = bench_with("a:1", "a:2", "a:3")
-    bench.gate.paced["a"] = 5.0
-    bench.gate.due_at["a"] = 5.0
-    for key in ("a:1", "a:2", "a:3"):
-        bench.push(key, slot=key)
-    assert bench.all() == []
+    bench = of_one_host("a:1", "a:2", "a:3")
     bench.advance(5.0)
     bench.sites.freed(turn("a"))
     assert [bench.state(key) for key in ("a:1", "a:2", "a:3")] == [READY, State.TURN, State.TURN]
@@ -659,12 +664,7 @@ def test_an_event_wakes_one_site_the_one_that_has_waited_longest() -> None:
 
 def test_an_event_is_passed_on_by_a_site_that_waits_for_something_else() -> None:
     """Otherwise it would be lost."""
-    bench = bench_with("a:1", "a:2")
-    bench.gate.paced["a"] = 5.0
-    bench.gate.due_at["a"] = 5.0
-    for key in ("a:1", "a:2"):
-        bench.push(key, slot=key)
-    assert bench.all() == []
+    bench = of_one_host("a:1", "a:2")
     bench.gate.loads["a:1"] = bench.gate.most
     bench.advance(5.0)
     assert bench.all() == bench.pages[1:]
@@ -673,12 +673,7 @@ def test_an_event_is_passed_on_by_a_site_that_waits_for_something_else() -> None
 
 def test_an_event_is_passed_on_by_a_site_that_is_refused() -> None:
     """It takes no turn."""
-    bench = bench_with("a:1", "a:2")
-    bench.gate.paced["a"] = 5.0
-    bench.gate.due_at["a"] = 5.0
-    for key in ("a:1", "a:2"):
-        bench.push(key, slot=key)
-    assert bench.all() == []
+    bench = of_one_host("a:1", "a:2")
     bench.pages[0].is_refused = True
     bench.advance(5.0)
     assert bench.all() == bench.pages
@@ -687,12 +682,7 @@ def test_an_event_is_passed_on_by_a_site_that_is_refused() -> None:
 
 def test_an_event_is_not_passed_on_by_a_site_that_waits_for_the_same_again() -> None:
     """Two sites of one host whose store refuses the turn would ask each other for ever."""
-    bench = bench_with("a:1", "a:2")
-    bench.gate.paced["a"] = 5.0
-    bench.gate.due_at["a"] = 5.0
-    for key in ("a:1", "a:2"):
-        bench.push(key, slot=key)
-    assert bench.all() == []
+    bench = of_one_host("a:1", "a:2")
     bench.gate.withheld.add("a")
     before = len(bench.gate.asked)
     bench.advance(5.0)

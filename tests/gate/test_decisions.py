@@ -18,6 +18,7 @@ from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.judge import Judgement
+from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.gate.use import UseOfPages, noted_for
 from scrapy_rep.settings import RepSettings
@@ -130,7 +131,8 @@ def test_what_was_said_about_the_use_of_a_page_is_forgotten_when_new_rules_say_n
     request = Request(URL)
     asked = ASKED._replace(request=request)
     use = UseOfPages(RepSettings())
-    account = Account(RepStats(), told.decisions)
+    overrides = AppliedOverrides((), RepStats(), RepSettings().pace_policy, time.time)
+    account = Account(RepStats(), told.decisions, overrides)
     account.passed(asked, told.rules, Judgement(noted=use.said(asked, told.rules)))
     assert noted_for(request) is not None
     account.passed(asked, Told().rules, Judgement())

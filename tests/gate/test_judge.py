@@ -34,13 +34,18 @@ def asked(path: str) -> Asked:
     return Asked(Request(url), url, authority(), AGENT)
 
 
+def overriding(bench: Bench, *overrides: Override) -> AppliedOverrides:
+    """Overrides as a crawl applies them; none by default."""
+    return AppliedOverrides(overrides, RepStats(), RepSettings().pace_policy, bench.clock)
+
+
 @pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
 async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
     cached = await ask(bench)
     paces = RepSettings().pace_policy
-    judge = Judge(bench.cache.weigh, paces, None, None)
+    judge = Judge(bench.cache.weigh, paces, None, overriding(bench))
     crawler = get_crawler()
     heard: list[RobotsDecision] = []
 
@@ -64,7 +69,7 @@ async def test_rules_that_grew_with_the_first_answer_to_an_agent_are_measured() 
     """They are compiled for it, also where nothing asks for a verdict."""
     bench = Bench(Success(b"User-agent: other\n" + RULES + b"User-agent: *\n" + RULES))
     cached = await ask(bench)
-    judge = Judge(bench.cache.weigh, RepSettings().pace_policy, None, None)
+    judge = Judge(bench.cache.weigh, RepSettings().pace_policy, None, overriding(bench))
     for agent in (AGENT, ("other",)):
         before = bench.cache.octets
         assert judge.judge(asked("/p")._replace(agent=agent), cached).refusal is None
@@ -89,7 +94,7 @@ async def test_a_pace_that_is_refused_decides_beside_the_rules(
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
     paces = RepSettings.from_settings(Settings(settings)).pace_policy
-    judge = Judge(bench.cache.weigh, paces, None, None)
+    judge = Judge(bench.cache.weigh, paces, None, overriding(bench))
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
 
 
@@ -111,16 +116,14 @@ class Scales:
 async def test_a_request_has_its_rules_measured_once_at_most(path: str, action: str | None) -> None:
     """Whatever decides, and however often: of a refusal always, because it reads the rule."""
     bench = Bench(Success(b"User-agent: *\nDisallow: /private\n"))
-    cached, scales, overrides = await ask(bench), Scales(bench), None
-    paces = RepSettings().pace_policy
+    cached, scales, overrides = await ask(bench), Scales(bench), overriding(bench)
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
-        stats = RepStats()
-        overrides = AppliedOverrides([one], stats, paces, bench.clock)
-    judge = Judge(scales.weigh, paces, None, overrides)
+        overrides = overriding(bench, one)
+    judge = Judge(scales.weigh, RepSettings().pace_policy, None, overrides)
     for _ in range(48):
         scales.count = 0
         refused = judge.judge(asked(path), cached).refusal is not None
         assert scales.count <= 1
-        if refused or overrides is not None:
+        if refused or action is not None:
             assert scales.count == 1

@@ -273,6 +273,15 @@ def test_crawlers_with_the_same_rules_share_them() -> None:
     assert held / 4 <= robots.size <= 4 * held
 
 
+def test_repeated_groups_cost_their_lines_only() -> None:
+    """RFC 9309 section 2.2.1: merging a name's groups adds their rules and doubles nothing."""
+    body = b"User-agent: *\nUser-agent: mybot\nDisallow: /x\n" * 5_000
+    robots = RobotsTxt.parse(body)
+    held, answer = held_by(lambda: robots.allowed("https://e.org/x", "mybot"))
+    assert not answer
+    assert held < 32 * len(body)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["/p%d", "/*p%dx"])
 def test_crawlers_with_a_group_each_and_a_large_one_in_common_are_not_all_kept(

@@ -131,7 +131,6 @@ def test_no_header_takes_long(lines: list[tuple[str, str]]) -> None:
 def test_no_page_of_links_takes_long(page: str) -> None:
     """`REP_LINK_NOFOLLOW` reads the whole page: four times the bound."""
     markup = page_source(response(page)).markup
-    assert markup is not None
     assert quickest(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
 
 

@@ -29,7 +29,6 @@ def test_whatever_way_a_request_is_made_its_link_is_found(reference: str, encodi
     """HTML, "encoding-parse a URL": a query is in the encoding of the page, if Scrapy does so."""
     found = page(f'<html><body><a rel="nofollow" href="{reference}">x</a>', encoding)
     markup = page_source(found).markup
-    assert markup is not None
     closed = urls_not_to_follow(markup, found.url)
     [anchor] = found.css("a")
     requests = [
@@ -46,14 +45,12 @@ def test_another_link_opens_a_url_in_each_of_its_forms(encoding: str) -> None:
     """A URL counts as closed only if every link to it does."""
     html = '<html><body><a rel="nofollow" href="/?é">1</a><a href="/?é#b">2</a>'
     markup = page_source(page(html, encoding)).markup
-    assert markup is not None
     assert urls_not_to_follow(markup, "https://e.org/") == frozenset()
 
 
 def closed_by(html: str, base: str = "https://e.org/") -> frozenset[str]:
     """The URLs that a page closes."""
     markup = page_source(page(f"<html><body>{html}", "iso-8859-1")).markup
-    assert markup is not None
     return urls_not_to_follow(markup, base)
 
 

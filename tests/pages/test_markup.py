@@ -237,7 +237,7 @@ def test_a_page_that_names_nothing_is_not_parsed() -> None:
     markup = Markup(page.encode())
     assert not markup.may_name("robots", "mybot")
     assert markup.holds("robots")
-    assert not {"_head", "_whole", "_text"} & set(vars(markup))
+    assert not {"_head", "_whole", "_octets"} & set(vars(markup))
 
 
 def test_metas_are_yielded_for_whoever_asks() -> None:

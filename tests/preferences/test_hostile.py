@@ -126,7 +126,6 @@ def test_rules_that_are_too_costly_disallow_each_use() -> None:
     body, url = wrong_order(8_000, line="Content-Usage: /*{piece}*{telling} search=y")
     lines = body.splitlines(keepends=True)[: MOST_LINES // 2]
     found = RobotsTxt.parse(b"".join(lines)).preferences(url, "x")
-    assert found is not None
     assert answers(found) == "train-ai=n ai-use=n search=n"
     assert {one.value for one in found.statements} == {"too costly to read"}
 

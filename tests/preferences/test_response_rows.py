@@ -184,7 +184,6 @@ def test_the_statement_against_mining_is_that_of_the_place_that_counts() -> None
     """A weaker place that reserves is not the reason if a stronger one does."""
     found = page(["tdm-reservation: 1"], ["tdm-reservation: 1"])
     against = found.against("tdm")
-    assert against is not None
     assert (against.source, against.label) == ("meta", RESERVATION)
 
 

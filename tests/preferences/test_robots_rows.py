@@ -221,7 +221,6 @@ def test_a_statement_says_where_it_stands() -> None:
     """Source, line, label and value."""
     robots = RobotsTxt.parse("User-agent: *\n\nContent-Usage: /a train-ai=n;x=1, foo=7\n")
     found = robots.preferences("https://e.org/a", "mybot")
-    assert found is not None
     [train, foo] = found.statements
     assert (train.vocabulary, train.label, train.value) == ("content-usage", "train-ai", "n")
     assert (train.source, train.line) == ("robots.txt", 3)
@@ -236,7 +235,6 @@ def test_a_value_that_cannot_be_read_is_kept_as_it_is_written() -> None:
     """One statement without a label, and its text."""
     robots = RobotsTxt.parse("User-agent: *\nContent-Usage: Train-AI=n")
     found = robots.preferences("https://e.org/a", "mybot")
-    assert found is not None
     [statement] = found.statements
     assert (statement.label, statement.answer, statement.value) == ("", "unknown", "Train-AI=n")
 
@@ -244,7 +242,6 @@ def test_a_value_that_cannot_be_read_is_kept_as_it_is_written() -> None:
 def test_a_category_that_does_not_exist_is_an_error_of_the_caller() -> None:
     """Else a misspelt purpose would never be disallowed."""
     found = RobotsTxt.parse("").preferences("https://e.org/a", "mybot")
-    assert found is not None
     with pytest.raises(KeyError, match="ai-train"):
         found["ai-train"]
 

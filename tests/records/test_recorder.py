@@ -111,7 +111,6 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
 
 def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Path) -> None:
     """A site is known to be unreachable, and the crawl ends while it is asked again."""
-    assert SITE is not None
     now = time.time()
     entry = Entry(failure=Failure(now, now, cause="status 503"))
     known = CachedRules(entry, standing(entry, now, Policy()), None, now)
@@ -168,7 +167,6 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     """Its line says nothing of them, and their first decision is recorded after it."""
     rules = rules_of_usual_size()
     crawl = Recorded(tmp_path / "log", rules)
-    assert SITE is not None
     request = Request("http://a.example/a")
     crawl.decisions.refused(request, error)
     asked = Asked(request, request.url, SITE, ("mybot",))

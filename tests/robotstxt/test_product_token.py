@@ -33,39 +33,29 @@ def test_the_product_that_names_the_crawler_is_its_token(user_agent: str, token:
     assert product_token(user_agent) == token
 
 
+LINUX = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
 CRAWLERS = {
     "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": "Googlebot",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot/2.1; "
-    "+http://www.google.com/bot.html) Chrome/130.0.0.0 Safari/537.36": "Googlebot",
-    "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, "
-    "like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1; "
-    "+http://www.google.com/bot.html)": "Googlebot",
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot/2.1; +http://www.google.com/bot.html) Chrome/130.0.0.0 Safari/537.36": "Googlebot",
+    "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": "Googlebot",
     "Mediapartners-Google": "Mediapartners-Google",
     "AdsBot-Google (+http://www.google.com/adsbot.html)": "AdsBot-Google",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 14_7_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, "
-    "like Gecko) Version/14.1.2 Mobile/15E148 Safari/604.1 (compatible; "
-    "AdsBot-Google-Mobile; +http://www.google.com/mobile/adsbot.html)": "AdsBot-Google-Mobile",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 14_7_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/14.1.2 Mobile/15E148 Safari/604.1 (compatible; AdsBot-Google-Mobile; +http://www.google.com/mobile/adsbot.html)": "AdsBot-Google-Mobile",
     "APIs-Google (+https://developers.google.com/webmasters/APIs-Google.html)": "APIs-Google",
     "FeedFetcher-Google; (+http://www.google.com/feedfetcher.html)": "FeedFetcher-Google",
     "Mozilla/5.0 (compatible; GoogleOther)": "GoogleOther",
     "Mozilla/5.0 (compatible; Google-InspectionTool/1.0;)": "Google-InspectionTool",
     "msnbot/2.0b (+http://search.msn.com/msnbot.htm)": "msnbot",
     "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)": "Slurp",
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/84.0 Safari/537.36 (compatible;Baiduspider-render/2.0; "
-    "+http://www.baidu.com/search/spider.html)": "Baiduspider-render",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/84.0 Safari/537.36 (compatible;Baiduspider-render/2.0; +http://www.baidu.com/search/spider.html)": "Baiduspider-render",
     "DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)": "DuckDuckBot",
-    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like "
-    "Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)": "Applebot",
-    "Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Mobile "
-    "Safari/537.36 (compatible; Bytespider; spider-feedback@bytedance.com)": "Bytespider",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)": "Applebot",
+    "Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Mobile Safari/537.36 (compatible; Bytespider; spider-feedback@bytedance.com)": "Bytespider",
     "Mozilla/5.0 (compatible; PetalBot;+https://webmaster.petalsearch.com/site/petalbot)": "PetalBot",
     "Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)": "archive",
     "ia_archiver (+http://www.alexa.com/site/help/webmasters; crawler@alexa.com)": "ia_archiver",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; "
-    "+https://openai.com/bot": "ChatGPT-User",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; "
-    "+claudebot@anthropic.com)": "ClaudeBot",
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot": "ChatGPT-User",
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; +claudebot@anthropic.com)": "ClaudeBot",
     "CCBot/2.0 (https://commoncrawl.org/faq/)": "CCBot",
     "meta-externalagent/1.1 (+https://developers.facebook.com/docs/sharing/webmasters/crawler)": "meta-externalagent",
     "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)": "LinkedInBot",
@@ -73,34 +63,20 @@ CRAWLERS = {
     "Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)": "MJ12bot",
     "Mozilla/5.0 (compatible; coccocbot-web/1.0; +http://help.coccoc.com/searchengine)": "coccocbot-web",
     "Mozilla/5.0 (compatible; Mail.RU_Bot/2.0; +http://go.mail.ru/help/robots)": "Mail",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/118.0.0.0 Safari/537.36 ArchiveBox/0.7.2 (+https://github.com/ArchiveBox/ArchiveBox/)": "ArchiveBox",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/91.0.4472.124 Safari/537.36 Flyriverbot/1.1 (+https://www.flyriver.com/; AI Content Source Check)": "Flyriverbot",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/78.0.3904.108 Safari/537.36 SeoSiteCheckup (https://seositecheckup.com)": "SeoSiteCheckup",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/65.0.3325.181 Safari/537.36 AppEngine-Google; (+http://code.google.com/appengine; appid: s~x)": "AppEngine-Google",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/137.0.0.0 Safari/537.36; Devin/1.0; +https://devin.ai": "Devin",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/50.0.2661.102 Safari/537.36; 360Spider": "360Spider",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/132.0.0.0 Safari/537.36; Manus-User/1.0": "Manus-User",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/96.0.4664.45 Safari/537.36 PTST/211202.211915": "PTST",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/69.0.3497.81 YisouSpider/5.0 Safari/537.36": "YisouSpider",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "renderer/2020.2.0 Chrome/78.0 Electron/7.1 Safari/537.36 PingdomTMS/2020.2": "PingdomTMS",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/79.0.3945.0 Safari/537.36 Criticalcss.com/2.0.0": "Criticalcss",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "PhantomJS/2.1.1 Safari/538.1 bl.uk_lddc_renderbot/2.0.0 (+ http://www.bl.uk/aboutus)": "bl",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 11_0 like Mac OS X) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/43.0 Mobile Safari/537.36; Bytespider;bytespider@bytedance.com": "Bytespider",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 7_0 like Mac OS X) AppleWebKit/537.51.1 (KHTML, like Gecko) "
-    "Mobile/11A465 Twitter for iPhone BrandVerity/1.0 (http://www.brandverity.com/why)": "BrandVerity",
+    f"{LINUX}Chrome/118.0.0.0 Safari/537.36 ArchiveBox/0.7.2 (+https://github.com/ArchiveBox/ArchiveBox/)": "ArchiveBox",
+    f"{LINUX}Chrome/91.0.4472.124 Safari/537.36 Flyriverbot/1.1 (+https://www.flyriver.com/; AI Content Source Check)": "Flyriverbot",
+    f"{LINUX}Chrome/78.0.3904.108 Safari/537.36 SeoSiteCheckup (https://seositecheckup.com)": "SeoSiteCheckup",
+    f"{LINUX}Chrome/65.0.3325.181 Safari/537.36 AppEngine-Google; (+http://code.google.com/appengine; appid: s~x)": "AppEngine-Google",
+    f"{LINUX}Chrome/137.0.0.0 Safari/537.36; Devin/1.0; +https://devin.ai": "Devin",
+    f"{LINUX}Chrome/50.0.2661.102 Safari/537.36; 360Spider": "360Spider",
+    f"{LINUX}Chrome/132.0.0.0 Safari/537.36; Manus-User/1.0": "Manus-User",
+    f"{LINUX}Chrome/96.0.4664.45 Safari/537.36 PTST/211202.211915": "PTST",
+    f"{LINUX}Chrome/69.0.3497.81 YisouSpider/5.0 Safari/537.36": "YisouSpider",
+    f"{LINUX}renderer/2020.2.0 Chrome/78.0 Electron/7.1 Safari/537.36 PingdomTMS/2020.2": "PingdomTMS",
+    f"{LINUX}Chrome/79.0.3945.0 Safari/537.36 Criticalcss.com/2.0.0": "Criticalcss",
+    f"{LINUX}PhantomJS/2.1.1 Safari/538.1 bl.uk_lddc_renderbot/2.0.0 (+ http://www.bl.uk/aboutus)": "bl",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 11_0 like Mac OS X) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/43.0 Mobile Safari/537.36; Bytespider;bytespider@bytedance.com": "Bytespider",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 7_0 like Mac OS X) AppleWebKit/537.51.1 (KHTML, like Gecko) Mobile/11A465 Twitter for iPhone BrandVerity/1.0 (http://www.brandverity.com/why)": "BrandVerity",
     "Mozilla/5.0 (Windows NT 6.1; rv:34.0) Gecko/20100101 Firefox/34.0; Dragonbot; http://www.dragonmetrics.com": "Dragonbot",
     "Mozilla/5.0 (Windows; U; Windows NT 5.1; en-US) Speedy Spider (http://www.entireweb.com/about/)": "Speedy",
     "Mozilla/5.0 (Windows NT 6.1; Win64; x64; +http://www.komodia.com/index.php) KomodiaBot/1.0": "KomodiaBot",
@@ -132,53 +108,33 @@ NO_CRAWLERS = [
     "Mozilla/5.0",
     "Mozilla/5.0 (X11; Linux x86_64; Foo/1.0) Chrome/130.0",
     "Mozilla/5.0 (X11; https://e.org/2026/) Chrome/130.0",
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/131.0.0.0 Safari/537.36",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, "
-    "like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
     "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0",
-    "Mozilla/5.0 (Linux; Android 14; SM-S921B Build/UP1A.231005.007; wv) AppleWebKit/537.36 "
-    "(KHTML, like Gecko) Version/4.0 Chrome/131.0.0.0 Mobile Safari/537.36",
-    "Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Win64; x64; Trident/5.0; .NET CLR "
-    "3.5.30729; Zune 4.7)",
+    "Mozilla/5.0 (Linux; Android 14; SM-S921B Build/UP1A.231005.007; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/131.0.0.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Win64; x64; Trident/5.0; .NET CLR 3.5.30729; Zune 4.7)",
     "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.0; Trident/4.0; SLCC1; chromeframe/12.0)",
     "Mozilla/5.0 (Windows NT 6.3; Trident/7.0; rv:11.0) like Gecko",
     "Mozilla/5.0 (compatible; Konqueror/4.5; Linux; X11; en_US) KHTML/4.5.4 (like Gecko) Kubuntu",
-    "Mozilla/5.0 (compatible; Windows; U; Windows NT 6.2; WOW64; en-US; rv:12.0) "
-    "Gecko/20120403211507 Firefox/12.0",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/134.0.0.0 Safari/537.36 EdgA/134.0.0.0",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/135.0.0.0 Mobile DuckDuckGo/5 Safari/537.36",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/140.0 YaBrowser/25.10.6 SA/3 Safari/537.36",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/133.0 Safari/537.36 OPR/117.0.0.0",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/120.0 Safari/537.36 Vivaldi/6.5",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/133.0 Safari/537.36 AVG/133.0",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "HeadlessChrome/120.0.0.0 Safari/537.36",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "PhantomJS/2.1.1 Safari/538.1",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "QtWebEngine/5.12.4 Chrome/69.0 Safari/537.36",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) jsdom/20.0.3",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "SamsungBrowser/27.0 Chrome/125.0 Mobile Safari/537.36",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/30.0 Safari/537.36 Puffin/4.8.0.2965AT",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Safari/537.36 (+https://example.org)",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Safari/537.36 (compatible; +https://example.org/)",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/64.0 Safari/537.36; Android 14",
+    "Mozilla/5.0 (compatible; Windows; U; Windows NT 6.2; WOW64; en-US; rv:12.0) Gecko/20120403211507 Firefox/12.0",
+    f"{LINUX}Chrome/134.0.0.0 Safari/537.36 EdgA/134.0.0.0",
+    f"{LINUX}Chrome/135.0.0.0 Mobile DuckDuckGo/5 Safari/537.36",
+    f"{LINUX}Chrome/140.0 YaBrowser/25.10.6 SA/3 Safari/537.36",
+    f"{LINUX}Chrome/133.0 Safari/537.36 OPR/117.0.0.0",
+    f"{LINUX}Chrome/120.0 Safari/537.36 Vivaldi/6.5",
+    f"{LINUX}Chrome/133.0 Safari/537.36 AVG/133.0",
+    f"{LINUX}HeadlessChrome/120.0.0.0 Safari/537.36",
+    f"{LINUX}PhantomJS/2.1.1 Safari/538.1",
+    f"{LINUX}QtWebEngine/5.12.4 Chrome/69.0 Safari/537.36",
+    f"{LINUX}jsdom/20.0.3",
+    f"{LINUX}SamsungBrowser/27.0 Chrome/125.0 Mobile Safari/537.36",
+    f"{LINUX}Chrome/30.0 Safari/537.36 Puffin/4.8.0.2965AT",
+    f"{LINUX}Safari/537.36 (+https://example.org)",
+    f"{LINUX}Safari/537.36 (compatible; +https://example.org/)",
+    f"{LINUX}Chrome/64.0 Safari/537.36; Android 14",
     "Mozilla/5.0 (iPad; CPU OS 15_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) GSA/319.0 Mobile/15E148 Safari/604.1",
     "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.3 Safari/605.1.15 Ddg/17.1",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_3_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 "
-    "[FBAN/FBIOS;FBAV/501.2.0;FBBV/717317385;FBDV/iPhone12,8]",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_3_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [FBAN/FBIOS;FBAV/501.2.0;FBBV/717317385;FBDV/iPhone12,8]",
     "Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 5.1; Trident/4.0; InfoPath.3; BRI/2; .NET4.0C; AskTbORJ/5.15)",
     "Mozilla/5.0 (compatible; MSIE 10.0; Windows Phone 8.0; Trident/6.0; IEMobile/10.0; ARM; Touch; NOKIA; 909)",
     "Mozilla/4.0 (compatible; MSIE 7.0; Windows Phone OS 7.0; Trident/3.1; IEMobile/7.0) Asus;Galaxy6",
@@ -186,8 +142,7 @@ NO_CRAWLERS = [
     "Mozilla/5.0 (X11; U; Linux i686; en-US; rv:1.9.1.2) Gecko/20090803 Ubuntu/9.04 (jaunty) Shiretoko/3.5.2",
     "Mozilla/5.0 (Windows NT 10.0; rv:45.9) Gecko/20100101 Goanna/3.2 Firefox/45.9 PaleMoon/27.4.0",
     "Mozilla/5.0 (Mobile; LYF_F30C; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.0",
-    "Mozilla/5.0 (Linux; Android 13; SM-G981U1; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 "
-    "Chrome/135.0 Mobile Safari/537.36 Line/15.4.2/IAB",
+    "Mozilla/5.0 (Linux; Android 13; SM-G981U1; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/135.0 Mobile Safari/537.36 Line/15.4.2/IAB",
     "Mozilla/5.0 (Windows NT 5.1; SV1; +https://example.org)",
 ]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.authority import Authority, authority_in
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import BlockingStore, Store
 from scrapy_rep.stores.base import merging
-from scrapy_rep.stores.stored import StoredEntry, authority_in_key
+from scrapy_rep.stores.stored import StoredEntry
 
 
 class DictionaryStore(Store):
@@ -55,7 +55,7 @@ class BlockingDictionary(BlockingStore):
         """All there is."""
         self.flush()
         for key in list(self.kept):
-            authority = authority_in_key(key)
+            authority = authority_in(key)
             stored = None if authority is None else self.find(authority)
             if stored is not None:
                 yield stored

@@ -93,7 +93,6 @@ class RedisServer:
 
     def signal(self, number: int) -> None:
         """It gets a signal, such as SIGSTOP."""
-        assert self._process
         self._process.send_signal(number)
 
     def stop(self) -> None:

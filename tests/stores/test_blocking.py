@@ -80,11 +80,12 @@ class Broken(BlockingDictionary):
     """It cannot read, or cannot write."""
 
     reads = writes = True
+    error: BaseException = ZeroDivisionError("read")
 
     def read(self, key: str) -> bytes | None:
         """What there is, if it can."""
         if not self.reads:
-            raise ZeroDivisionError("read")
+            raise self.error
         return super().read(key)
 
     def write(self, key: str, data: bytes) -> None:
@@ -119,15 +120,8 @@ class MuteError(Exception):
 @pytest.mark.parametrize("error", [CancelledError(), MuteError()])
 def test_no_error_ends_the_thread(error: BaseException) -> None:
     """Whatever a custom store raises: the next call is made."""
-
-    class Odd(Broken):
-        def read(self, key: str) -> bytes | None:
-            if not self.reads:
-                raise error
-            return super().read(key)
-
-    with closing(Odd({}, now)) as store:
-        store.reads = False
+    with closing(Broken({}, now)) as store:
+        store.reads, store.error = False, error
         with pytest.raises(StoreError, match=type(error).__name__):
             told(store.get(authority()))
         store.reads = True

@@ -14,37 +14,26 @@ from hypothesis import strategies as st
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores import codec
-from scrapy_rep.stores.codec import (
-    ANSWER,
-    FAILURE,
-    MAX_INFLATED,
-    decode_part,
-    decode_parts,
-    decode_stored,
-    encode_part,
-    encode_parts,
-    encode_stored,
-)
 from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
 from scrapy_rep.stores.stored import StoreError
 from tests.stores.samples import authority, entry, full_entry, gone
 
-KEY = f"{authority()} {ANSWER}"
+KEY = f"{authority()} {codec.ANSWER}"
 
 
 def encode_answer(answer: Answer) -> bytes:
     """As the answer of the authority that KEY names."""
-    return encode_part(authority(), ANSWER, answer)
+    return codec.encode_part(authority(), codec.ANSWER, answer)
 
 
 def decode_answer(octets: bytes) -> object:
     """Read as such."""
-    return decode_part(authority(), ANSWER, octets)
+    return codec.decode_part(authority(), codec.ANSWER, octets)
 
 
 def decode_failure(octets: bytes) -> object:
     """Read as the failure of that authority."""
-    return decode_part(authority(), FAILURE, octets)
+    return codec.decode_part(authority(), codec.FAILURE, octets)
 
 
 times = st.floats(0, 1e11)
@@ -78,16 +67,14 @@ entries = st.builds(Entry, st.none() | answers, st.none() | answers, st.none() |
 @given(entries)
 def test_any_entry_comes_back(kept: Entry) -> None:
     """Decoding what was encoded gives an equal entry, whatever its fields hold."""
-    parts = encode_parts(authority(), kept, "crawler")
-    stored = decode_parts(authority(), parts)
-    assert stored is not None
+    parts = codec.encode_parts(authority(), kept, "crawler")
+    stored = codec.decode_parts(authority(), parts)
     assert stored.seen_by("crawler") == kept
-    assert decode_stored(authority(), encode_stored(stored)) == stored
+    assert codec.decode_stored(authority(), codec.encode_stored(stored)) == stored
 
 
 def octets_of(kept: Entry) -> bytes:
     """The answer of an entry, encoded."""
-    assert kept.answer is not None
     return encode_answer(kept.answer)
 
 
@@ -95,8 +82,8 @@ def test_a_part_under_another_key_is_a_miss() -> None:
     """Octets that were swapped between two authorities, or two parts, are read by neither."""
     octets = octets_of(entry(1))
     others = [authority(2), authority(0)._replace(port=8443), Authority("http", "a", 80)]
-    assert [decode_part(other, ANSWER, octets) for other in others] == [None] * 3
-    assert decode_part(authority(), codec.refusal_of("a"), octets) is None
+    assert [codec.decode_part(other, codec.ANSWER, octets) for other in others] == [None] * 3
+    assert codec.decode_part(authority(), codec.refusal_of("a"), octets) is None
     assert decode_failure(octets) is None
 
 
@@ -122,7 +109,7 @@ def test_any_octets_decode_to_a_miss(octets: bytes) -> None:
         assert decode(octets) is None
         assert decode(codec.MAGIC + octets) is None
     for some in (octets, codec.MAGIC + octets):
-        assert decode_stored(authority(), some) is None
+        assert codec.decode_stored(authority(), some) is None
 
 
 def signed(plain: bytes, *, packed: bytes | None = None) -> bytes:
@@ -160,11 +147,11 @@ def test_a_validator_that_is_too_long_is_a_miss() -> None:
 def test_a_bomb_inflates_to_no_more_than_the_bound() -> None:
     """64 MiB behind 64 KB of deflate are a miss."""
     bomb = zlib.compressobj(9, zlib.DEFLATED, -15)
-    packed = bomb.compress(bytes(4 * MAX_INFLATED)) + bomb.flush()
+    packed = bomb.compress(bytes(4 * codec.MAX_INFLATED)) + bomb.flush()
     tracemalloc.start()
     try:
         assert decode_answer(signed(b"", packed=packed)) is None
-        assert tracemalloc.get_traced_memory()[1] < 3 * MAX_INFLATED
+        assert tracemalloc.get_traced_memory()[1] < 3 * codec.MAX_INFLATED
     finally:
         tracemalloc.stop()
 

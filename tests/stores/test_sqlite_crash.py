@@ -35,7 +35,6 @@ def child(*arguments: object) -> subprocess.Popen[str]:
 def killed(rng: random.Random, longest: float, *arguments: object) -> str:
     """A child is killed at a random moment after its first line; what it said then."""
     process = child(*arguments)
-    assert process.stdout
     process.stdout.readline()
     time.sleep(rng.uniform(0, longest))
     process.kill()

@@ -206,7 +206,6 @@ def test_a_full_database_is_a_store_error(store: SqliteStore, path: Path) -> Non
     """SQLite's own word for a full disk is not taken for a damage."""
     store.flush()
     writer = store._file._writer
-    assert writer is not None
     writer.execute("PRAGMA max_page_count = 10")
     store.put(authority(1), entry(1, body=random.Random(1).randbytes(100_000)))
     with pytest.raises(StoreError, match="full"):

@@ -176,37 +176,34 @@ def test_a_turn_that_a_dump_does_not_know_of_is_renewed(
     other.close()
 
 
-def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer, client: Any) -> None:
-    """``-@dangerous`` is a usual restriction, and INFO belongs to that category."""
+@pytest.fixture
+def may_not(server: RedisServer, client: Any) -> Iterator[RedisStore]:
+    """A store whose user may not ask for INFO: ``-@dangerous`` is a usual restriction."""
     if client.info("server")["redis_version"] < "6":
         pytest.skip("no access control lists before Redis 6")
     allowed = {"categories": ["+@all", "-@dangerous"], "keys": ["*"]}
     client.acl_setuser("bot", enabled=True, passwords=["+pw"], **allowed)
-    store = RedisStore(f"redis://bot:pw@127.0.0.1:{server.port}/0")
-    token = granted(store, interval=0.2)
-    assert taken(store, interval=0.2).token is None
-    store.end_turn(HOST, token, 0.2)
-    granted(store, interval=0.2, limit=5)
-    store.close()
+    with closing(RedisStore(f"redis://bot:pw@127.0.0.1:{server.port}/0")) as store:
+        yield store
 
 
-def test_users_who_may_and_may_not_ask_for_info_do_not_hold_each_other_up(
-    server: RedisServer, client: Any
+def test_a_user_who_may_not_ask_for_info_is_granted_turns(may_not: RedisStore) -> None:
+    """INFO belongs to that category."""
+    token = granted(may_not, interval=0.2)
+    assert taken(may_not, interval=0.2).token is None
+    may_not.end_turn(HOST, token, 0.2)
+    granted(may_not, interval=0.2, limit=5)
+
+
+def test_who_may_and_may_not_ask_hold_up_no_other(
+    redis_store: RedisStore, may_not: RedisStore
 ) -> None:
     """The one finds out that the server has lost its memory, and the other does not."""
-    if client.info("server")["redis_version"] < "6":
-        pytest.skip("no access control lists before Redis 6")
-    allowed = {"categories": ["+@all", "-@dangerous"], "keys": ["*"]}
-    client.acl_setuser("bot", enabled=True, passwords=["+pw"], **allowed)
-    may_not = RedisStore(f"redis://bot:pw@127.0.0.1:{server.port}/0")
-    may = RedisStore(f"redis://127.0.0.1:{server.port}/0")
-    granted(may, host="0.example")
+    granted(redis_store, host="0.example")
     granted(may_not, host="1.example")
     for number in range(2, 6):
-        assert taken(may, interval=0.1, host=f"{number}.example").token is not None
+        assert taken(redis_store, interval=0.1, host=f"{number}.example").token is not None
         assert taken(may_not, interval=0.1, host=f"x{number}.example").token is not None
-    may.close()
-    may_not.close()
 
 
 def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(
