@@ -26,7 +26,7 @@ otherwise make every site unreachable whose robots.txt is being fetched.
 """
 
 
-# An errback looks for Scrapy's exception; Scrapy 2.14 raises that of Twisted.
+# Errbacks check for Scrapy's exception, or with Scrapy 2.14, which has none, for Twisted's.
 _TimeoutError: Any = getattr(exceptions, "DownloadTimeoutError", twisted_error.TimeoutError)
 
 
@@ -132,7 +132,7 @@ async def from_thread(future: Future[T]) -> T:
         call = reactor.callFromThread
 
     def fire_soon(_: Future[T]) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
             call(fire)
 
     future.add_done_callback(fire_soon)

@@ -89,7 +89,7 @@ class RepDownloaderMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
-        A request is returned if the crawl closes before its rules are there, or its turn comes.
+        If the crawl closes while the request waits for its rules or its turn, it is returned.
         """
         if request in self._parts.places.fetches:  # for a robots.txt itself
             return None
@@ -191,7 +191,7 @@ class RepDownloaderMiddleware:
         }
 
     async def _engine_started(self) -> None:
-        """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
+        """Log the names that the crawler goes by; end the crawl if Scrapy lacks something."""
         tokens = self._parts.identity.searched_for
         hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
         logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
@@ -204,7 +204,7 @@ class RepDownloaderMiddleware:
             await self._end_crawl()
 
     def _look_around(self) -> None:
-        """Say which parts of this package the settings lack, and what checks requests as well."""
+        """Log which parts of this package are not enabled, and what else checks requests."""
         if self._enabled(RepLastStep) is None:
             self._has_last_step = False
             logger.warning(

@@ -80,7 +80,7 @@ class RepRecords:
             self._is_begun = True
 
     def _decided(self, decision: RobotsDecision) -> None:
-        """Record a decision: a component may download before the crawl has started, and after."""
+        """Record a decision; it may come before the crawl has started or after its end."""
         if self._recorder is None:
             return
         try:

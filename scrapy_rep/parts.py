@@ -123,10 +123,10 @@ class Parts:
         return stats
 
     def _shared_turns(self) -> tuple[SharedTurns | None, str]:
-        """Return the turns with which workers that share a store keep one pace.
+        """Return the turns by which workers that share a store keep one pace, and "".
 
-        Or the name of the store, if it grants none. The file in a job directory is for one crawl at
-        a time.
+        If the store grants none, return None and its name. The file in a job directory is for one
+        crawl at a time.
         """
         settings = self.settings
         if not settings.shared_pace or settings.store is None or not self.store.has_store:

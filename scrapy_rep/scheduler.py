@@ -5,6 +5,7 @@ Which request goes next is decided in :mod:`scrapy_rep.frontier`.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import Scheduler
@@ -12,12 +13,16 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.queues import FrontierQueue
+from scrapy_rep.robotstxt.printable import printable, without_credentials
 from scrapy_rep.settings import check_obeyed
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
 
     from scrapy_rep.frontier.frontier import Frontier
+
+
+logger = logging.getLogger("scrapy_rep")
 
 
 class RepSchedulerMixin:
@@ -59,6 +64,22 @@ class RepSchedulerMixin:
         base: Any = super()
         frontier = self._frontier
         return (frontier is not None and frontier.has_requests) or bool(base.has_pending_requests())
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Queue a request; return whether it was.
+
+        The filter of duplicates in Redis may fail. If the error went on, Scrapy might never end the
+        page that the request was found on.
+        """
+        base: Any = super()
+        try:
+            return bool(base.enqueue_request(request))
+        except Exception as error:
+            if self._frontier is None or self._frontier.shared_queue is None:
+                raise
+            url = without_credentials(request.url)
+            logger.error("A request is lost, %s: %s", url, printable(str(error)))
+            return False
 
     def next_request(self) -> Request | None:
         """Return the next request whose site is ready; None if there is none at the moment."""

@@ -71,7 +71,7 @@ class. :data:`PROXY_LOGIN` is what HttpProxyMiddleware leaves in the meta of a r
 UNBOUND: Final = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
 """The handler whose connections are limited to CONCURRENT_REQUESTS: that without a reactor.
 
-Before Scrapy 2.19 it was another one, whose limit is left alone: the documentation says so.
+Scrapy 2.15 to 2.18 use another handler, whose limit is not changed (see "Limits" in the documents).
 """
 
 
@@ -120,7 +120,7 @@ class ScrapyNames:
     def has_queues(self) -> bool:
         """Return whether Scrapy's default priority queue has what a queue for each site needs.
 
-        It is asked if that is the queue of the crawl, before :meth:`check`.
+        Call this before :meth:`check`, and only if that is the queue of the crawl.
         """
         for name, cls in _OF_QUEUE.items():
             queue = cls(self._crawler, LifoMemoryQueue, "")

@@ -197,7 +197,7 @@ def _archive(value: Any) -> str:
 
 
 def _overrides(value: Any) -> Any:
-    """The path of a file, or the entries themselves; they are checked where they are read."""
+    """Return the path of a file, or the entries themselves, checked when they are read."""
     if isinstance(value, (list, tuple)):
         return value
     try:

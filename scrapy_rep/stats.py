@@ -180,7 +180,7 @@ class RepStats:
         logger.warning("The robots.txt store answers again after %.0f s", seconds)
 
     def evicted_lost(self, error: Exception) -> None:
-        """Count that rules evicted from memory could not be kept; log the first one of a kind."""
+        """Count rules that could not be kept when memory evicted them; log each reason once."""
         self.inc(STORE_ERROR)
         why = str(error)
         if why not in self._said and len(self._said) < _MOST_SAID:

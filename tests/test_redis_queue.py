@@ -177,7 +177,7 @@ def test_the_last_worker_takes_away_what_was_known_of_the_sites(client: Any) -> 
     assert popped(other) == pages("b", 1)
     other._leave()
     assert client.zcard(f"{KEY}:due") == 1  # the request to a.example waits
-    queue._step(0)
+    queue, other = queue_of(client), queue_of(client)
     queue.not_before("https://a.example", 0.0, 60.0)
     queue._step(0)
     queue._pause_until = 0.0
@@ -187,6 +187,30 @@ def test_the_last_worker_takes_away_what_was_known_of_the_sites(client: Any) -> 
     assert client.zcard(f"{KEY}:due") == 1  # the other one is there
     other._leave()
     assert client.keys("*") == []
+
+
+def test_the_last_worker_does_not_wait_for_one_that_was_killed(client: Any) -> None:
+    """Nor does what is known of sites, if that one had nothing."""
+    killed, last = queue_of(client), queue_of(client)
+    killed._step(0)
+    push(last, *pages("a", 1))
+    assert popped(last) == pages("a", 1)
+    client.zadd(f"{KEY}:workers", {killed._worker: 1})  # its lease is over
+    last._leave()
+    assert client.keys("*") == []
+
+
+def test_a_leave_that_is_repeated_has_one_effect(client: Any) -> None:
+    """What it gave back may have gone to another worker by then."""
+    queue, other = queue_of(client), queue_of(client)
+    push(queue, *pages("a", 1), *pages("b", 1))
+    other._step(0)
+    queue._step(2)
+    leave = queue._arguments(-1)
+    queue._step_script(queue._keys, leave)
+    assert sorted(popped(other)) == sorted(pages("a", 1) + pages("b", 1))
+    assert queue._step_script(queue._keys, leave)[1] == b"left"
+    assert client.zcard(f"{KEY}:hosts") == 0
 
 
 def test_a_site_is_not_asked_before_its_time(queue: HostQueue) -> None:

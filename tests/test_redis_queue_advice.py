@@ -159,21 +159,82 @@ def test_a_request_that_was_not_made_frees_its_site(worker: Worker) -> None:
     assert (worker.due_in, worker.pace) == (near(0.0), 20.0)
 
 
-def test_a_fetch_that_takes_long_keeps_other_workers_from_a_site(worker: Worker) -> None:
-    """It is said with each sign of life; a short one is not said at all."""
-    worker.taken(f"{SITE}/1")
-    worker.queue.not_before(SITE, 0.0, 0.0)
-    worker.step()
-    worker.queue.fetch_begins(SITE)
-    worker.queue.fetch_ended(SITE)
-    worker.step()
-    assert worker.due_in == 0.0
-    worker.queue.fetch_begins(SITE)
+@pytest.mark.parametrize("has_store", [True, False])
+def test_a_new_site_is_left_to_the_worker_that_is_finding_its_pace(
+    worker: Worker, has_store: bool
+) -> None:
+    """With each sign of life, for as long as it lacks the rules; without a store, until it asks."""
+    worker.queue._is_alone = not has_store
+    [request] = worker.taken(f"{SITE}/1")
     worker.queue._beat()
     assert worker.due_in == near(UNDER_WAY)
-    worker.queue.fetch_ended(SITE)
+    worker.queue.not_before(SITE, 0.0)
     worker.step()
-    assert worker.due_in == near(0.0)
+    worker.crawl.neighbours.known = {"a.example"}
+    worker.queue._beat()
+    assert worker.due_in == near(0.0 if has_store else UNDER_WAY)
+    worker.queue.handed_out(request, 0.0)
+    worker.queue._beat()
+    assert worker.due_in == 0.0
+
+
+def test_a_request_that_is_not_given_out_yet_keeps_a_new_site_without_a_store(
+    worker: Worker,
+) -> None:
+    """The engine may have no room for long, and another worker would ask meanwhile."""
+    worker.crawl.neighbours.known = {"a.example"}
+    worker.queue.push(Request(f"{SITE}/1"))
+    worker.queue._step(1)
+    worker.queue.not_before(SITE, 0.0)
+    worker.queue._beat()
+    assert worker.due_in == near(UNDER_WAY)
+
+
+@pytest.mark.parametrize("interval", [None, 20.0])
+def test_a_refusal_says_nothing_of_the_pace(worker: Worker, interval: float | None) -> None:
+    """Its site may be asked again at once, by the pace that is known."""
+    worker.queue.not_before(SITE, 0.0, interval)
+    worker.queue.push(Request(f"{SITE}/2"))
+    worker.step()
+    worker.client.zadd(f"{KEY}:due", {SITE: real_time.time() * 1e6})
+    request = worker.pop()
+    worker.queue.handed_out(request, None)
+    worker.step()
+    assert (worker.due_in, worker.pace) == (near(0.0), interval)
+    worker.crawl.engine_slot.inprogress.clear()
+    worker.queue._beat()
+    assert (worker.due_in, worker.pace) == (near(0.0), interval)
+
+
+def test_a_pace_that_a_site_no_longer_asks_for_is_not_said_again(worker: Worker) -> None:
+    """Not while its request is under way either."""
+    worker.queue.not_before(SITE, 0.0, 20.0)
+    worker.queue.push(Request(f"{SITE}/2"))
+    worker.step()
+    worker.queue.handed_out(worker.pop(), 0.0)
+    worker.queue._beat()
+    assert (worker.due_in, worker.pace) == (0.0, 0.0)
+
+
+def test_what_no_rules_govern_has_no_pace(worker: Worker) -> None:
+    """A request with ``dont_obey_robotstxt`` waits for no turn, whatever its host asks for."""
+    worker.queue.push(Request(f"{SITE}/1", meta={"dont_obey_robotstxt": True}))
+    request = worker.pop()
+    worker.queue.handed_out(request, 60.0)
+    worker.queue.ended(request, 60.0)
+    worker.queue._beat()
+    assert worker.client.hgetall(f"{KEY}:pace") == {}
+    assert worker.client.zcount(f"{KEY}:due", 0, RING) == 0
+
+
+def test_what_goes_back_after_it_was_made_says_nothing_of_its_site(worker: Worker) -> None:
+    """A stop returns it, as its final URL waits for rules: the interval runs."""
+    [request] = worker.taken(f"{SITE}/1")
+    worker.queue.handed_out(request, 20.0)
+    worker.queue.ended(request, 15.0)
+    worker.queue.give_back(request, 0.0)
+    worker.step()
+    assert (worker.counts, worker.due_in) == ((1, 0), near(15.0))
 
 
 def test_the_interval_of_a_request_that_waits_is_said_again(worker: Worker) -> None:
@@ -248,7 +309,7 @@ def test_a_worker_that_leaves_gives_back_what_it_has(worker: Worker) -> None:
     worker.queue._unanswered = worker.queue._arguments(0)
     worker.queue._leave()
     assert worker.counts == (1, 0)
-    assert worker.client.zcard(f"{KEY}:workers") == 0
+    assert worker.client.zcount(f"{KEY}:workers", 0, "+inf") == 0
     assert worker.queue._unanswered is None
     stats: Any = worker.crawl.crawler.stats
     assert stats.get_value("robotstxt/queue/taken_over") is None

@@ -1,9 +1,9 @@
 """``scrapy robots verify``: do recorded decisions follow from an archive?
 
-Of each decision by a rule, the robots.txt that its line names is read from the archive, and asked
-again. Of every decision, what its line names has to fit: the site is that of the URL, the record is
-one of that site with that status, and the override is one of the run. Neither times nor the pace
-are compared, and no decision that rests on other things.
+For each decision by a rule, the robots.txt that its line names is read from the archive and asked
+again. For every decision, what its line names must match: the site is that of the URL, the record
+is one of that site with that status, and the override is one of the run. Times, paces and decisions
+that rest on other things are not compared.
 """
 
 from __future__ import annotations

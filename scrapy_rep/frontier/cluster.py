@@ -53,14 +53,8 @@ class SharedQueue(Protocol):
     def not_before(self, name: str, seconds: float) -> None:
         """Do not ask a site for some seconds."""
 
-    def fetch_begins(self, name: str) -> None:
-        """Note that this worker fetches the rules of a site; leave it alone if that takes long."""
-
-    def fetch_ended(self, name: str) -> None:
-        """Note that this fetch has ended."""
-
-    def handed_out(self, request: Request, interval: float) -> None:
-        """Note that a request may go, to a site with some interval."""
+    def handed_out(self, request: Request, interval: float | None) -> None:
+        """Note that a request may go, to a site with some interval; None if it will be refused."""
 
     def ended(self, request: Request, seconds: float) -> None:
         """Note that the download of a request has ended: its site is due in some seconds."""
@@ -97,17 +91,7 @@ class ClusterFront(Front):
         self._put_off: dict[str, str] = {}
         """By slot, the site of which no more is taken until this worker can use more."""
         self._start_list_at = 0.0
-        self._has_failed = self._has_said = False
-
-    def is_alive(self) -> bool:
-        """Return whether this worker counts as alive; if not, others may get what it has."""
-        try:
-            return self.queue.check()
-        except Exception as error:  # noqa: BLE001
-            if not self._has_said:
-                self._stats.own_fault("The queue in Redis", error, "it counts as being in contact")
-            self._has_said = True
-            return True
+        self._has_failed = False
 
     def is_full(self) -> bool:
         """Return False: what there is no room for goes back."""
@@ -178,9 +162,11 @@ class ClusterFront(Front):
         del self.requests[request]
         self.queue.give_back(request, seconds, interval)
 
-    def handed_out(self, request: Request, state: RequestState) -> None:
+    def handed_out(
+        self, request: Request, state: RequestState, *, is_refused: bool = False
+    ) -> None:
         """Note that a request goes; if few are left of a site that was put off, ask for more."""
-        self.queue.handed_out(request, self._interval_of(state))
+        self.queue.handed_out(request, None if is_refused else self._interval_of(state))
         slot = slot_of(request)
         key = self._put_off.get(slot)
         if key is not None and len(self._of_site.get(key, ())) <= self._most_of_a_site // 2:

@@ -199,7 +199,7 @@ class Frontier:
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the next request that nothing blocks; None if there is none for now."""
-        if self._cluster is not None and not self._cluster.is_alive():
+        if self._cluster is not None and not self._cluster.queue.check():
             request = None  # the queue wakes the engine when it answers again
         elif self._front is not None:
             request = self._next_of_front(self._front, pop)
@@ -303,7 +303,7 @@ class Frontier:
         cluster = self._cluster
         if block is None or block is REFUSED:
             if cluster is not None:
-                cluster.handed_out(request, state)
+                cluster.handed_out(request, state, is_refused=block is REFUSED)
             if block is None:
                 self._slots.handed_out(request, slot)
             state.move(Stage.HANDED_OUT)
@@ -324,8 +324,6 @@ class Frontier:
         """Begin to fetch the rules that block a request, or join the fetch that is under way."""
         authority: Any = block.what
         self._demand.begins(authority)
-        if self._cluster is not None:
-            self._cluster.queue.fetch_begins(str(authority))
         self._gate.begin(request, self.states[request])
 
     def is_free(self, block: Block) -> bool:
@@ -356,11 +354,6 @@ class Frontier:
     def arrived(self, authority: Authority) -> None:
         """Note that the rules of an authority have come, or that their fetch has failed."""
         self._guarded(self._demand.ended, authority)
-        if self._cluster is not None:
-            try:  # even after a fault, or no other worker would get the site
-                self._cluster.queue.fetch_ended(str(authority))
-            except Exception as error:  # noqa: BLE001
-                self.give_up(error)
         self._guarded(self.sites.arrived, Block(State.RULES, authority))
 
     def due(self, host: str) -> None:

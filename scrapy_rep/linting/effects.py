@@ -84,7 +84,8 @@ class _Version(ParsedRobotsTxt):
         """Return what the file says to a crawler; if it says the same to two, the same object."""
         tokens = self.tokens_of(agent)
         groups = [self.group(tokens, members) for members in self._split]
-        # All that are not named have the same groups, of which there may be thousands.
+        # Crawlers that are not named share the default groups. There may be thousands of these, so
+        # one short key stands for them.
         key = tuple([one.spans if one.token in tokens else DEFAULT for one in groups])
         if key not in self._said:
             rules = rules_of(groups[0], self.profile)

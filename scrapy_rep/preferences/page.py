@@ -72,7 +72,7 @@ def of_response(
 
 
 def _of_fields(source: PageSource) -> Iterator[Statement]:
-    """Yield what the fields of the vocabularies say that have their own."""
+    """Yield what the header fields say that belong to one vocabulary each."""
     for each in VOCABULARIES.values():
         if each.read is not None:
             values = [line for field in each.fields for line in source.lines(field)]

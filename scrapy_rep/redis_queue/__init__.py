@@ -7,11 +7,12 @@ sites that ask for a pace are enough to fill all workers with them, and to stop 
 :mod:`scrapy_rep.redis_queue.scripts` says what Redis keeps.
 
 **The times are advice** if there is a store: a turn of the store decides when a request is made.
-Times that are wrong, or lost, cost a request that is taken and given back. All of them are by the
-clock of the server, in microseconds.
+Times that are wrong cost a request that is taken and given back. All of them are by the clock of
+the server, in microseconds.
 
 **At least once.** A push and a step have numbers. If the answer is lost, they are repeated with the
-same number, and have one effect and one answer. What a worker has is done when neither the engine
+same number. So a request is added, taken and given back once, while advice may be given again, from
+the time of the repetition on. What a worker has is done when neither the engine
 nor the frontier has it any more. If a worker gives no sign of life for :data:`LEASE`, another one
 puts what it had back to its old places. Only a worker that has been in contact for that long itself
 does, because after an outage nobody is dead. A worker that was declared dead drops what it has not
@@ -30,6 +31,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from redis import RedisError
+from redis.exceptions import RedisClusterException
 from scrapy import signals
 from scrapy_redis.queue import Base
 
@@ -63,6 +65,9 @@ POLL, RETRY = 0.25, 1.0
 SOON = 0.1
 """Seconds until advice is sent by itself, and until a worker that has enough asks again."""
 
+_FAILURES: Final = RedisError, RedisClusterException, OSError
+"""What a client raises if a server fails, or if it reaches none of a cluster."""
+
 _STEP_DIGITS: Final = 10
 _WHAT_IT_HAS: Final = slice(6, 8)
 """Where the arguments of a step say whether they say what this worker has, and how much that is."""
@@ -80,10 +85,8 @@ class _Held:
     """The name of its site."""
     known: float | None
     """The interval that Redis knows of the site."""
-    interval: float = 0.0
-    """That of the site when the request was handed out."""
-    has_ended: bool = False
-    """It was made, and the end of its download is noted."""
+    interval: float | None = None
+    """That of the site when the request was handed out; None before that, 0 after its end."""
 
 
 class HostQueue(Base):  # type: ignore[misc]
@@ -104,15 +107,13 @@ class HostQueue(Base):  # type: ignore[misc]
         self._held: dict[Request, _Held] = {}
         self._next = NextStep()
         """What is not said yet."""
-        self._fetching: dict[str, bool] = {}
-        """The sites whose rules are fetched, and whether Redis was told."""
         self._pushes = Pushes(server, self._keys)
         self._steps = 0
         self._unanswered: list[Any] | None = None
         """The arguments of a step whose answer has not come."""
         self._pause_until = 0.0
         self._is_first = True
-        self._heard_at = self._contact_since = monotonic()
+        self._asked_at = self._heard_at = self._contact_since = monotonic()
         self._offset = 0.0
         self._failing_since: float | None = None
         self._has_complained = False
@@ -121,12 +122,14 @@ class HostQueue(Base):  # type: ignore[misc]
         crawler = self._crawler = getattr(spider, "crawler", None)
         self._is_open = crawler is not None
         """Whether a crawl uses it, so that there are timers."""
+        self._is_alone = crawler is not None and not crawler.settings.get("REP_STORE")
+        """Whether nothing but this queue keeps the pace of a site."""
         self._stats = RepStats(None if crawler is None else crawler.stats)
         frontier = None if crawler is None else frontier_of(crawler)
         self._frontier = frontier if frontier is not None and frontier.is_open else None
         if crawler is not None and self._frontier is not None:
             self._frontier.shared_queue = self
-            if not crawler.settings.get("REP_STORE"):
+            if self._is_alone:
                 logger.warning(
                     "REP_STORE is not set: each worker fetches robots.txt files for itself, and "
                     "the queue alone keeps the pace of a site. Set it to the URI of the server"
@@ -151,7 +154,7 @@ class HostQueue(Base):  # type: ignore[misc]
             has = sum(bool(held.entry) for held in self._held.values())
             if int(out) > has + len(self._buffer):
                 self._put_back_what_is_done()
-        except (RedisError, OSError) as error:
+        except _FAILURES as error:
             self._fail(error)
             return 1
         return int(waiting) + older + max(int(out) - has, len(self._buffer))
@@ -227,41 +230,32 @@ class HostQueue(Base):  # type: ignore[misc]
         if seconds <= SOON:  # by then this worker may ask it as well
             self._set(self._to_wake, SOON)
 
-    def fetch_begins(self, name: str) -> None:
-        """Note that the rules of a site are fetched; Redis is told if that takes long.
-
-        It leaves a new site alone anyway, and the rules of any other may be in the store.
-        """
-        self._fetching[name] = False
-
-    def fetch_ended(self, name: str) -> None:
-        """Note that this fetch has ended."""
-        if self._fetching.pop(name, False):
-            self.not_before(name, 0.0)
-
     def rest(self) -> None:
         """Take no more for a moment: this worker has no use for what it gets."""
         self._pause_until = max(self._pause_until, monotonic() + SOON)
         self._set(self._to_wake, SOON)
 
-    def handed_out(self, request: Request, interval: float) -> None:
-        """Note that a request may go, to a site with some interval.
+    def handed_out(self, request: Request, interval: float | None) -> None:
+        """Note that a request may go, to a site with some interval; None if it will be refused.
 
-        If Redis knows that, it has moved the site by as much when it gave out the request.
+        If Redis knows the interval, it has moved the site by as much when it gave out the request.
+        A refusal says nothing of the pace, and another request may be asked for at once.
         """
         held = self._held.get(request)
-        if held is None:
+        if held is None or held.name.startswith("-"):  # no rules govern it, so no pace does
             return
-        held.interval = interval = round(interval, 6)  # in microseconds, as Redis has it
-        if interval != held.known:
-            self.not_before(held.name, interval and interval + UNDER_WAY, interval)
+        its = held.interval = round(interval or 0.0, 6)  # in microseconds, as Redis has it
+        if interval is None:
+            self.not_before(held.name, 0.0, held.known)
+        elif its != held.known:
+            self.not_before(held.name, its and its + UNDER_WAY, its)
 
     def ended(self, request: Request, seconds: float) -> None:
         """Note that the download of a request has ended: its site is due in some seconds."""
         held = self._held.get(request)
-        if held is not None and held.interval and not held.has_ended:
-            held.has_ended = True
+        if held is not None and held.interval:
             self.not_before(held.name, seconds, held.interval)
+            held.interval, held.known = 0.0, None
 
     def check(self) -> bool:
         """Return whether this worker counts as alive: ask, if it has heard nothing for long."""
@@ -280,10 +274,10 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._unanswered is None:
             self._note_done()
             self._unanswered = self._arguments(most)
-        asked_at = monotonic()
+            self._asked_at = monotonic()
         reply = self._step_script(self._keys, self._unanswered)
         server_time, state, wait, moved, has_old, *taken = octets(reply)
-        self._heard(server_time / MICRO, asked_at)
+        self._heard(server_time / MICRO)
         if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
             has = self._entries()
             self._unanswered[_WHAT_IT_HAS] = [1, len(has), *has]
@@ -296,14 +290,12 @@ class HostQueue(Base):  # type: ignore[misc]
         if moved:
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
         self._buffer.extend(map(self._taken, taken[::2], taken[1::2]))
-        if most >= 0:
-            self._set(self._to_live, BEAT)
-        has_moved = False
+        self._set(self._to_live, BEAT)
         if most > 0 and (self._is_first or (has_old and not taken)):
             self._is_first = False
-            has_moved = self._older.move()
+            wait = 0 if self._older.move() else wait
         if most > 0 and not taken:
-            pause = 0.0 if has_moved else POLL if wait < 0 else min(POLL, wait / MICRO)
+            pause = min(POLL, wait / MICRO)
             self._pause_until = monotonic() + pause
             self._set(self._to_wake, pause)
 
@@ -345,7 +337,7 @@ class HostQueue(Base):  # type: ignore[misc]
             held = self._held.pop(request)
             if held.entry:
                 self._next.done.append(held.entry)
-            if held.interval and not held.has_ended:  # it was refused, or answered here
+            if held.interval:  # it was answered here
                 self.not_before(held.name, 0.0, held.interval)
 
     def _put_back_what_is_done(self) -> None:
@@ -359,16 +351,16 @@ class HostQueue(Base):  # type: ignore[misc]
         known = {*self._entries(), *self._next.done}
         self._next.back += [entry for entry in octets(mine) if entry not in known]
 
-    def _heard(self, server_time: float, asked_at: float) -> None:
+    def _heard(self, server_time: float) -> None:
         """Note that the server has answered, and since when it has done so without a break.
 
-        The answer may have taken long: this worker counts as alive from when it asked.
+        The answer may have taken long: this worker counts as alive from when it asked first.
         """
         now = monotonic()
         offset = server_time - now
         if now > self._heard_at + LEASE / 3 or abs(offset - self._offset) > RETRY:
             self._contact_since = now  # nobody is dead, or the clock of the server was set
-        self._heard_at, self._offset = asked_at, offset
+        self._heard_at, self._offset = self._asked_at, offset
         if self._failing_since is not None:
             logger.warning(
                 "The queue in Redis answers again after %.0f s", now - self._failing_since
@@ -411,14 +403,23 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _beat(self) -> None:
         self._set(self._to_live, BEAT)
-        for name in self._fetching:
-            self._fetching[name] = True
-            self.not_before(name, UNDER_WAY)
         for held in (*self._held.values(), *self._buffer):
-            interval = held.interval or held.known
-            if interval and not held.has_ended:  # it may wait for room, or be under way
+            interval = held.known if held.interval is None else held.interval
+            if interval:  # it may wait for room, or be under way
                 self.not_before(held.name, interval + UNDER_WAY, interval)
+            elif self._may_have_a_pace(held):
+                self.not_before(held.name, UNDER_WAY)
         self._try(self._step, 0)
+
+    def _may_have_a_pace(self, held: _Held) -> bool:
+        """Return whether the pace of a new site is not known yet, or to this worker alone.
+
+        Redis leaves a new site alone for some seconds by itself.
+        """
+        is_new = held.interval is None and held.known is None and not held.name.startswith("-")
+        if self._frontier is None or not is_new:
+            return False
+        return self._is_alone or self._frontier.rules_of(held.name) is not None
 
     def _wake(self) -> None:
         if self._failing_since is None:
@@ -442,7 +443,7 @@ class HostQueue(Base):  # type: ignore[misc]
             return
         try:
             do(*args)
-        except (RedisError, OSError) as error:
+        except _FAILURES as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:

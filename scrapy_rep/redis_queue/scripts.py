@@ -51,7 +51,7 @@ _BEGIN = """
 local hosts, due, pace, out, workers, pushed, unreadable, older = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local function n(number) return string.format('%.0f', number) end
+local function n(number) return string.format('%016.0f', number) end
 local function name_of(member)
   return string.sub(member, 1, string.find(member, '\\0', 1, true) - 1)
 end
@@ -66,9 +66,8 @@ end
 PUSH = (
     _BEGIN
     + """
-if redis.call('ZADD', pushed, 'CH', ARGV[2], ARGV[1]) == 0 then return 0 end
+if redis.call('ZADD', pushed, 'CH', ARGV[2], ARGV[1]) == 0 then return end
 for i = 3, #ARGV, 2 do add(ARGV[i] .. n(now + i) .. ARGV[i + 1]) end
-return 1
 """
 )
 
@@ -78,12 +77,13 @@ MOVE = (
     + """
 local is_list = redis.call('TYPE', older).ok == 'list'
 for i = 1, #ARGV, 2 do
-  local removed = is_list and redis.call('LREM', older, -1, ARGV[i])
-    or redis.call('ZREM', older, ARGV[i])
-  if removed > 0 and ARGV[i + 1] == '' then redis.call('RPUSH', unreadable, ARGV[i])
-  elseif removed > 0 then add(ARGV[i + 1] .. n(now + i) .. ARGV[i]) end
+  local removed
+  if is_list then  -- what others have taken meanwhile is not searched for: the list may be long
+    removed = redis.call('LINDEX', older, -1) == ARGV[i] and redis.call('RPOP', older)
+  else removed = redis.call('ZREM', older, ARGV[i]) > 0 end
+  if removed and ARGV[i + 1] == '' then redis.call('RPUSH', unreadable, ARGV[i])
+  elseif removed then add(ARGV[i + 1] .. n(now + i) .. ARGV[i]) end
 end
-return 1
 """
 )
 
@@ -136,12 +136,12 @@ local function all_back(of)
 end
 
 local lives_until = tonumber(redis.call('ZSCORE', workers, worker) or 0)
-if lives_until < 0 then return {now, 'dead', 0, 0, 0} end
+if lives_until < 0 then return {now, most < 0 and 'left' or 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
 if is_new and ARGV[7] == '0' then return {now, 'unknown', 0, 0, 0} end
 local step = worker .. '\\0' .. number
 local taken = most > 0 and between(out, step, step .. '\\255', most) or {}
-local wait, moved, has_old, paces = -1, 0, 0, {}
+local wait, moved, has_old, paces = 0, 0, 0, {}
 if #taken == 0 then
   local has, done, intervals, times = {}, {}, {}, {}
   each(1, function(entry) put(has, 0, entry) end)
@@ -167,10 +167,10 @@ if #taken == 0 then
   call(times, 'ZADD', due)
   if most < 0 then
     all_back(worker)
-    redis.call('ZREM', workers, worker)
-    local others = redis.call('ZCOUNT', workers, 0, '+inf')
+    redis.call('ZADD', workers, n(-now), worker)  -- in case that this step is repeated
+    local others = redis.call('ZCOUNT', workers, n(now), '+inf')
     if others + redis.call('EXISTS', hosts, out, older) == 0 then
-      redis.call('UNLINK', due, pace, pushed)
+      redis.call('UNLINK', due, pace, pushed, workers)
     end
     return {now, 'left', 0, 0, 0}
   end
@@ -235,9 +235,9 @@ if #taken == 0 then
   end
   if #taken == 0 then
     has_old = redis.call('EXISTS', older)
-    local when = tonumber(redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or RING)
-    if #names > 0 then wait = 0  -- more sites may be without requests
-    elseif when < RING then wait = when - now end
+    if #names == 0 then  -- otherwise more sites may be without requests
+      wait = (redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or RING) - now
+    end
   end
 end
 local reply = {now, 'alive', wait, moved, has_old}

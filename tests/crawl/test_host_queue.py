@@ -12,6 +12,7 @@ import pytest
 import redis
 from scrapy import Request
 from scrapy.http import Response
+from scrapy_redis.dupefilter import RFPDupeFilter
 from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep.redis_queue import HostQueue
@@ -174,7 +175,7 @@ async def test_requests_are_there_in_the_next_run_if_they_are_to_persist(
         made = len(paced.page_hits)
         assert client.zcard("requests:requests:hosts") == (5 - made if persist else 0)
         assert client.zcard("requests:requests:out") == 0
-        assert client.zcard("requests:requests:workers") == 0
+        assert client.zcount("requests:requests:workers", 0, "+inf") == 0
     other = site.authority("User-agent: *\nDisallow: /private\n")
     await visit(pages(other, 2), **settings, SCHEDULER_FLUSH_ON_START=True)
     assert len(paced.page_hits) == made
@@ -217,3 +218,27 @@ async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: Redis
         await visit(urls, **own(queue, SCHEDULER_PERSIST=True, REP_SHARED_PACE=False))
         assert set(client.hvals("requests:requests:pace")) <= {b"0"}
     assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
+
+
+class FailingFilter(RFPDupeFilter):
+    """Fails for some requests, as while Redis is full."""
+
+    def request_seen(self, request: Request) -> bool:
+        """Whether a request was seen; raises for some."""
+        if "/lost/" in request.url:
+            raise redis.ResponseError("OOM command not allowed")
+        return bool(super().request_seen(request))
+
+
+@pytest.mark.filterwarnings(DEPRECATED)
+async def test_a_page_ends_even_if_the_filter_fails_for_each_of_its_links(
+    site: Site, queue: RedisServer
+) -> None:
+    """Scrapy waits for ever for a page whose links all fail, if there are more than 200."""
+    shop = site.authority("User-agent: *\nDisallow: /private\n")
+    links = [*(f"/lost/{number}" for number in range(250)), "/found"]
+    settings = own(queue) | {"DUPEFILTER_CLASS": f"{__name__}.FailingFilter"}
+    how = {"onward": {"/": links}, "whole": False, "expected": ["A request is lost"]}
+    result = await visit([shop.url("/")], **how, **settings)
+    assert [hit.target for hit in shop.page_hits] == ["/", "/found"]
+    assert len(result.lines(r"A request is lost, .*/lost/\d+: OOM command", "ERROR")) == 250

@@ -469,11 +469,11 @@ def test_what_a_stop_leaves_may_be_kept(
 
 
 def test_the_queue_of_a_cluster_is_told_what_becomes_of_each_request(time: VirtualTime) -> None:
-    """Of the fetch of its rules, of its hand-out, and of the end of its download."""
+    """Of its hand-out, and of the end of its download."""
     queue = Queue()
     crawl = Crawl(time, queue)
     crawl.neighbours.intervals["a.example"] = 2.0
-    key, [request] = "http://a.example", crawl.schedule("a.example/")
+    [request] = crawl.schedule("a.example/")
     assert crawl.next() is None
     crawl.neighbours.known = {"a.example"}
     crawl.frontier.arrived(authority("a.example"))
@@ -482,29 +482,18 @@ def test_the_queue_of_a_cluster_is_told_what_becomes_of_each_request(time: Virtu
     state.host = "a.example"
     crawl.neighbours.waits["a.example"] = 1.5
     crawl.end(request)
-    assert queue.told == [
-        ("fetch_begins", key),
-        ("fetch_ended", key),
-        ("handed_out", request, 0.0),
-        ("ended", request, 1.5),
-    ]
+    assert queue.told == [("handed_out", request, 0.0), ("ended", request, 1.5)]
 
 
-def test_the_end_of_a_fetch_is_told_even_after_a_fault(
-    time: VirtualTime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise no other worker would get the site. A fault in that is one of the frontier."""
+def test_the_queue_of_a_cluster_is_told_that_a_request_will_be_refused(time: VirtualTime) -> None:
+    """That says nothing of the pace of its host."""
     queue = Queue()
     crawl = Crawl(time, queue)
-    crawl.schedule("a.example/", "b.example/")
-    assert crawl.next() is None
-    crawl.frontier.give_up(ValueError("a fault"))
-    crawl.frontier.arrived(authority("a.example"))
-    assert queue.told[-1] == ("fetch_ended", "http://a.example")
-    monkeypatch.delattr(Queue, "__getattr__")
-    again = Crawl(time, queue)
-    again.frontier.arrived(authority("b.example"))
-    assert not again.frontier.is_open
+    crawl.neighbours.known, crawl.neighbours.blocks = {"a.example"}, {"a.example": REFUSED}
+    crawl.neighbours.intervals["a.example"] = 2.0
+    [request] = crawl.schedule("a.example/")
+    assert crawl.next() is request
+    assert queue.told == [("handed_out", request, None)]
 
 
 @pytest.mark.parametrize("is_open", [True, False])
