@@ -178,13 +178,12 @@ class Parts:
             robots.keep(("void", agent), lambda: self.stats.void_pace(authority, void))
 
     def _is_busy(self) -> bool:
-        waits = any(host.in_place for host in self.turns.occupied.values())
-        return waits or self.cache.flights > 0
+        return self.places.waiting > 0 or self.cache.flights > 0
 
     def _end_lost(self) -> None:
         self.turns.end_lost()
         self.cache.end_lost()
 
     def _interrupt(self, started_before: float) -> None:
-        self.cache.interrupt(started_before, self.gate.is_in_place)
+        self.cache.interrupt(started_before, self.gate.is_direct)
         self.turns.return_all()

@@ -13,7 +13,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.queues import FrontierQueue
-from scrapy_rep.robotstxt.printable import printable, without_credentials
+from scrapy_rep.robotstxt.printable import printable_error, without_credentials
 from scrapy_rep.settings import check_obeyed
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class RepSchedulerMixin:
         crawler = kwargs.get("crawler")
         frontier = None if crawler is None else frontier_of(crawler)
         is_default = kwargs.get("pqclass") is DownloaderAwarePriorityQueue
-        if is_default and frontier is not None and frontier.has_queues():
+        if is_default and frontier is not None and frontier.scrapy.has_queues():
             kwargs["pqclass"] = FrontierQueue
         super().__init__(*args, **kwargs)
 
@@ -78,7 +78,7 @@ class RepSchedulerMixin:
             if self._frontier is None or self._frontier.shared_queue is None:
                 raise
             url = without_credentials(request.url)
-            logger.error("A request is lost, %s: %s", url, printable(str(error)))
+            logger.error("A request is lost, %s: %s", url, printable_error(error))
             return False
 
     def next_request(self) -> Request | None:

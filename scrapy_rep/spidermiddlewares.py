@@ -115,7 +115,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             if pause:
                 await sleep(pause)
             yield each
-            if pause and frontier.is_closing:
+            if pause and frontier.scrapy.is_closing:
                 # Scrapy would take up all the rest in one go before it closes.
                 return
 

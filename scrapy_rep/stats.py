@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.robotstxt.printable import printable, without_credentials, without_logins
+from scrapy_rep.robotstxt.printable import printable, printable_error, without_credentials
 from scrapy_rep.robotstxt.verdict import why
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _MOST_SAID = 20
-_MOST_REDIRECTING = 10_000
-"""Sites that redirect on and on, and are remembered because a line says so once."""
+_MOST_SITES = 10_000
+"""Sites that are remembered because a line is said of each once. Past that all are forgotten."""
 _REFUSED = "requests that depend on it are refused"
 
 
@@ -92,6 +92,8 @@ class RepStats:
         self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
         self._redirecting: set[Authority] = set()
+        self._deferred: set[Authority] = set()
+        """The unreachable sites whose requests wait for the next attempt."""
         self._is_excepted = is_excepted
 
     def forbidden(self, method: str, url: str, verdict: Verdict, by: str) -> None:
@@ -139,33 +141,29 @@ class RepStats:
 
     def redirected_on(self, authority: Authority, followed: int) -> None:
         """Warn once of a site whose robots.txt redirects on and on, so that it has no rules."""
-        if authority not in self._redirecting:
-            if len(self._redirecting) >= _MOST_REDIRECTING:
-                self._redirecting.clear()
-            self._redirecting.add(authority)
+        if _is_new(authority, self._redirecting):
             said = "robots.txt of %s redirects more than %d times, so the site has no rules"
             logger.warning(said, authority, followed)
 
     def deferral_begins(self, authority: Authority, seconds: float) -> None:
-        """Log that the requests to an unreachable site wait for the next attempt."""
-        logger.info(
-            "Requests to %s wait for its robots.txt; next attempt in %.0f s", authority, seconds
-        )
+        """Log once that the requests to an unreachable site wait for the next attempt."""
+        if _is_new(authority, self._deferred):
+            logger.info(
+                "Requests to %s wait for its robots.txt; next attempt in %.0f s", authority, seconds
+            )
 
     def deferral_ends(self, authority: Authority, why: str) -> None:
-        """Log why the requests to a site wait for its robots.txt no longer."""
-        logger.info("robots.txt of %s %s", authority, why)
+        """Log why the requests to a site wait for its robots.txt no longer, if they did."""
+        if authority in self._deferred:
+            self._deferred.discard(authority)
+            logger.info("robots.txt of %s %s", authority, why)
 
     def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
         """Log a fault of this package or its surroundings, and what follows from it.
 
         This never raises: what follows a fault has to be done in any case.
         """
-        try:
-            said = printable(without_logins(str(error)))
-        except Exception:  # noqa: BLE001  # a custom exception may not even have a text
-            said = "without a text"
-        logger.error("%s failed (%s: %s); %s", where, type(error).__name__, said, then)
+        logger.error("%s failed (%s); %s", where, printable_error(error), then)
 
     def store_failed(self, why: str) -> None:
         """Log that the store fails, and what follows."""
@@ -230,6 +228,16 @@ class RepStats:
     def count(self, key: str) -> int:
         """Return what a stat has come to."""
         return 0 if self._collector is None else int(self._collector.get_value(key, 0) or 0)
+
+
+def _is_new(authority: Authority, known: set[Authority]) -> bool:
+    """Return whether a site is not among those that are known; it is from now on."""
+    if authority in known:
+        return False
+    if len(known) >= _MOST_SITES:
+        known.clear()
+    known.add(authority)
+    return True
 
 
 def _ignore(*args: Any) -> None:

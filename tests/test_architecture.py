@@ -99,7 +99,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stores",
     },
     "frontier": {"access", "awaiting", "robotstxt", "scrapy_names", "settings", "stats"},
-    "scheduler": {"frontier", "settings"},
+    "scheduler": {"frontier", "robotstxt", "settings"},
     "gate": {
         "awaiting",
         "sites",

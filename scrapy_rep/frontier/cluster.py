@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.frontier.neighbours import Politeness
     from scrapy_rep.frontier.request_state import RequestState
     from scrapy_rep.frontier.sites import Site
+    from scrapy_rep.frontier.turns import Turns
     from scrapy_rep.stats import RepStats
 
 UNDER_WAY: Final = 5.0
-"""Seconds for which a site is left alone while its robots.txt is fetched, or a request to it is
-under way beyond its interval."""
+"""Seconds for which a site is left alone while its robots.txt is fetched; and, on top of its
+interval, while a request to it is under way."""
 
 _ENOUGH: Final = 1.0
 """Seconds for which a site is left alone when this worker has enough of its requests."""
@@ -76,7 +76,7 @@ class ClusterFront(Front):
         self,
         crawler: Crawler,
         queue: SharedQueue,
-        turns: Politeness,
+        turns: Turns,
         clock: Callable[[], float],
         stats: RepStats,
     ):
@@ -99,7 +99,10 @@ class ClusterFront(Front):
 
     @property
     def _is_crowded(self) -> bool:
-        """Whether as much waits here as may. Then a site is of use only if its rules are known."""
+        """Whether as much waits here as may, besides the request that is looked at.
+
+        Then a site is of use only if its rules are known.
+        """
         return len(self.requests) > self._most
 
     def admit(self, request: Request, key: str, site: Site | None, lacks_rules: bool) -> bool:
@@ -130,11 +133,10 @@ class ClusterFront(Front):
 
         ``has_another`` says that another one waits for the same.
         """
-        what: Any = block.what
         if block.state is State.TURN:
-            return self._keep_for_turn(request, what, has_another=has_another)
+            return self._keep_for_turn(request, block.what, has_another=has_another)
         if block.state is State.UNTIL:
-            wait = min(max(what - self._clock(), _ENOUGH), _LONGEST)
+            wait = min(max(block.what - self._clock(), _ENOUGH), _LONGEST)
         elif not self._is_crowded:
             return True
         else:

@@ -42,14 +42,13 @@ def _name_of(configured: Any) -> str:
 
 
 class Front:
-    """Requests by site. Within a site their order is that of the base, and by priority."""
+    """Requests by site; within a site by priority, then as the base gave them out."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._settings = settings
         self._is_scrapys = is_scrapys_scheduler(settings)
-        concurrent = settings.getint("CONCURRENT_REQUESTS")
-        is_bounded_by_it = concurrent and not self._is_scrapys
-        self._most = min(_MOST, _SHARE * concurrent) if is_bounded_by_it else _MOST
+        share = 0 if self._is_scrapys else _SHARE * settings.getint("CONCURRENT_REQUESTS")
+        self._most = min(_MOST, share or _MOST)
         self._has_stalled = False
         self.requests: dict[Request, None] = {}
         """All of them, heads included, as the base gave them out."""

@@ -18,10 +18,9 @@ first, and all requests go to the gate, where they wait in place.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sized
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy_rep.access.authority import Authority, authority_in
@@ -31,7 +30,7 @@ from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
 from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
 from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored
-from scrapy_rep.frontier.sites import MOST_ASKED, Sites
+from scrapy_rep.frontier.sites import MOST_ASKED, SiteQueues, Sites
 from scrapy_rep.frontier.states import FETCH, REFUSED, Block, Stage, State
 from scrapy_rep.frontier.stop import give_back
 
@@ -40,13 +39,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.frontier.cluster import SharedQueue
-    from scrapy_rep.frontier.neighbours import Politeness, Readiness, SchedulerQueues
     from scrapy_rep.frontier.places import Places
     from scrapy_rep.frontier.sites import Site
+    from scrapy_rep.frontier.turns import Turns
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
-
-logger = logging.getLogger("scrapy_rep")
 
 T = TypeVar("T")
 
@@ -56,8 +53,8 @@ _LOOK: Final = 0.05
 _MANY: Final = 200_000
 """Requests that may be in memory before ``start()`` is slowed down.
 
-They take about 300 MiB. Scrapy reads a list of URLs whole, however long it is, so it should seldom
-be slowed down: a list may begin with 1,100 slow sites of 100 URLs each.
+They take about 300 MiB. Scrapy reads a list of URLs to its end, however long it is, so this should
+seldom slow one down: a list may begin with 100 URLs of each of 1,100 slow sites.
 """
 
 _PAUSE: Final = 0.5e-6
@@ -75,11 +72,34 @@ def frontier_of(crawler: Crawler) -> Frontier | None:
     return _OF_CRAWL.get(crawler, lambda: None)()
 
 
+class SchedulerQueues(SiteQueues, Sized, Protocol):
+    """The queues of a scheduler, which have all its requests and say how many there are."""
+
+
+class Readiness(Protocol):
+    """The gate, as the frontier sees it."""
+
+    def key_of(self, request: Request) -> str:
+        """Return the key of the site that a request belongs to."""
+
+    def knows(self, authority: Authority) -> bool:
+        """Return whether the rules of an authority are in memory, and may be used now."""
+
+    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
+        """Return what blocks a request: ``room``, for example, if its slot has none.
+
+        If nothing does, return None, or ``REFUSED`` if the gate will refuse it.
+        """
+
+    def begin(self, request: Request, state: RequestState, authority: Authority) -> None:
+        """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
+
+
 class Frontier:
     """Which request of a crawl goes next. ``clock()`` is in seconds since the epoch."""
 
     _gate: Readiness
-    _turns: Politeness
+    _turns: Turns
 
     def __init__(
         self,
@@ -90,7 +110,7 @@ class Frontier:
         clock: Callable[[], float],
     ):
         self._crawler = crawler
-        self._scrapy = scrapy
+        self.scrapy = scrapy
         self._stats = stats
         self._places = places
         self._clock = clock
@@ -128,7 +148,7 @@ class Frontier:
         )
         """Says what waits."""
 
-    def connect(self, gate: Readiness, turns: Politeness, pauses: Callable[[], int]) -> None:
+    def connect(self, gate: Readiness, turns: Turns, pauses: Callable[[], int]) -> None:
         """Set the gate and the turns, which say what blocks a request.
 
         ``pauses()`` returns how many fetches pause between two attempts.
@@ -141,12 +161,8 @@ class Frontier:
 
     # --- what the scheduler and its queues call
 
-    def has_queues(self) -> bool:
-        """Return whether Scrapy's default priority queue can have a queue for each site."""
-        return self._scrapy.has_queues()
-
     def open(self) -> None:
-        """Note that a scheduler, which opens its queues now, asks this object from now on."""
+        """Note that a scheduler is about to open its queues, and asks this object from now on."""
         self.is_open = self._places.lends = True
 
     def opened(self) -> None:
@@ -157,18 +173,16 @@ class Frontier:
         elif not self._queues:
             self._front = Front(self._crawler.settings)
         if self._front is not None:
-            self.sites = Sites(self, self._scrapy.wake, by_priority=True)
+            self.sites = Sites(self, self.scrapy.wake, by_priority=True)
             self.sites.join(self._front, {})
 
     def drop_read_ahead(self) -> None:
         """Forget what was read ahead: other workers have it now."""
-        waited = self.sites.waited
         self.opened()
-        self.sites.waited = waited
 
     def done(self, requests: Iterable[Request]) -> list[Request]:
         """Return those that neither the engine nor the front has."""
-        in_progress, kept = self._scrapy.in_progress, self._front.requests if self._front else ()
+        in_progress, kept = self.scrapy.in_progress, self._front.requests if self._front else ()
         return [each for each in requests if each not in in_progress and each not in kept]
 
     def join(self, queues: SchedulerQueues, sizes: dict[str, int]) -> None:
@@ -176,20 +190,20 @@ class Frontier:
         self._queues.append(queues)
         self._guarded(self.sites.join, queues, sizes)
 
-    def key_of(self, request: Request) -> str:
-        """Return the key of the site that a request belongs to."""
-        return self._gate.key_of(request)
+    def key_of(self, request: Request) -> str | None:
+        """Return the key of the site that a request belongs to; None after a fault."""
+        return self._guarded(self._gate.key_of, request)
 
     def pushed(self, key: str) -> None:
         """Note that a queue has got a request of a site."""
-        self.sites.pushed(key)
+        self._guarded(self.sites.pushed, key)
 
     def distinct(self, request: Request, kept: Container[Request]) -> Request:
         """Return a request, or a copy if the same object is kept or under way already.
 
         A spider may yield one object twice. All that is known of a request is known by its object.
         """
-        is_in_use = request in kept or request in self._scrapy.in_progress
+        is_in_use = request in kept or request in self.scrapy.in_progress
         return request.copy() if is_in_use else request
 
     @property
@@ -209,14 +223,14 @@ class Frontier:
             request = pop() if self._choose_if_open() else None
         self._asked_in_vain = request is None
         sites, progress = self.sites, self.progress
-        if sites.sites_waiting or sites.waited != progress.waited or progress.is_timing:
+        if sites.sites_waiting or sites.waited or progress.is_timing:
             self._guarded(self._count)
         if request is not None and not self.is_open:  # a stop returns what comes from a scheduler
             self.states.begin(request, Stage.HANDED_OUT)
         return request
 
     def close(self, enqueue: Callable[[Request], bool]) -> None:
-        """Give back to a base that is about to close what was read ahead, and park nothing more."""
+        """Park nothing more, and give what was read ahead back to the base, which will close."""
         self._guarded(self.progress.count_time, False)
         self.is_open = False
         self._demand.close()
@@ -227,7 +241,7 @@ class Frontier:
 
     def _choose_if_open(self) -> bool:
         """Choose the next request. Return False if there is none, and the frontier is open."""
-        # Without a site there is nothing to choose, but occupied turns are looked at as well.
+        # Even without a site, the turns are looked at while any are occupied.
         if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.occupied):
             self.chosen = self._guarded(self._choose)
         return self.chosen is not None or not self.is_open
@@ -267,7 +281,7 @@ class Frontier:
                     continue
             del front.requests[request]
             return request
-        self._scrapy.wake()
+        self.scrapy.wake()
         return None
 
     def _read_ahead(self, front: Front, request: Request) -> None:
@@ -285,8 +299,8 @@ class Frontier:
     def blocked_by(self, request: Request, may_share: bool) -> Block | None:
         """Return what blocks a request; if nothing does, note that it is handed out.
 
-        None is also returned for a request that went back to the queue that workers share, and
-        after a fault in the check: the gate then refuses the request. One that is ``REFUSED`` takes
+        None is also returned after a fault in the check, as the gate then refuses the request, and
+        for a request that went back to the queue that workers share. One that is ``REFUSED`` takes
         no room.
         """
         state = self.states.get(request)
@@ -310,7 +324,7 @@ class Frontier:
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
-            self._look_again_at(block.what)
+            self._alarm.set(block.what - self._clock())
         return block
 
     def rules_of(self, key: str) -> Block | None:
@@ -322,27 +336,24 @@ class Frontier:
 
     def begin(self, request: Request, block: Block) -> None:
         """Begin to fetch the rules that block a request, or join the fetch that is under way."""
-        authority: Any = block.what
-        self._demand.begins(authority)
-        self._gate.begin(request, self.states[request])
+        self._demand.begins(block.what)
+        self._gate.begin(request, self.states[request], block.what)
 
     def is_free(self, block: Block) -> bool:
         """Return whether a site that is blocked should be asked once more."""
-        what: Any = block.what
         if block.state is State.FETCH:
             return self._demand.may_another_begin(self.sites.unasked)
         if block.state is State.TURN:
-            goes_back = self._cluster is not None and self._cluster.returns(what)
-            return goes_back or self._turns.is_due(what)
+            goes_back = self._cluster is not None and self._cluster.returns(block.what)
+            return goes_back or self._turns.is_due(block.what)
         # ROOM. No other state is asked about: RULES and UNTIL end by ``arrived`` and ``time_is``.
         if self._front is not None:
-            return not self._slots.is_full(what)
-        return self._slots.is_idle(what)
+            return not self._slots.is_full(block.what)
+        return self._slots.is_idle(block.what)
 
     def is_full(self, block: Block) -> bool:
         """Return whether a slot has as many requests as it may send."""
-        what: Any = block.what
-        return self._slots.is_full(what)
+        return self._slots.is_full(block.what)
 
     def interval_of(self, site: Site) -> float:
         """Return the interval between two requests of a site that waits for its turn."""
@@ -356,17 +367,12 @@ class Frontier:
         self._guarded(self._demand.ended, authority)
         self._guarded(self.sites.arrived, Block(State.RULES, authority))
 
-    def due(self, host: str) -> None:
-        """Note that a request to a host may be handed out."""
-        self._guarded(self.sites.freed, Block(State.TURN, host))
+    def ask_again(self, host: str) -> None:
+        """Ask a site that waits for the turn of a host once more, if the host is due.
 
-    def not_due(self, host: str) -> None:
-        """Note that no request to a host may be handed out for a while.
-
-        What waits for it may go back to the queue that workers share.
+        In a cluster also if it is not due for long: the request of the site goes back then.
         """
-        if self._cluster is not None:
-            self.due(host)
+        self._guarded(self.sites.freed, Block(State.TURN, host))
 
     def sent(self, request: Request) -> None:
         """Note that a request has passed the last step."""
@@ -386,13 +392,10 @@ class Frontier:
         """Note that another fetch may begin: one takes longer than most, or pauses."""
         self._guarded(self.sites.freed, FETCH)
 
-    def _look_again_at(self, when: Any) -> None:
-        self._alarm.set(when - self._clock())
-
     def _time_has_come(self) -> None:
         following = self._guarded(self.sites.time_is, self._clock())
         if following is not None:
-            self._look_again_at(following)
+            self._alarm.set(following - self._clock())
 
     def _end_lost(self) -> bool:
         """End the requests that the downloader no longer has; return whether there were any.
@@ -400,7 +403,7 @@ class Frontier:
         Nothing tells of a request that was answered from a cache, dropped or cancelled.
         """
         self._looked_at = monotonic()
-        lost = self._slots.lost(self._scrapy.active)
+        lost = self._slots.lost(self.scrapy.active)
         for request in lost:
             self._turns.left(request)
             self._slots.left(request)
@@ -423,7 +426,7 @@ class Frontier:
         self.is_open = False
         then = "requests wait in the downloader from now on"
         self._stats.own_fault("The frontier", error, then)
-        self._scrapy.wake()
+        self.scrapy.wake()
 
     # --- what others ask
 
@@ -454,17 +457,8 @@ class Frontier:
         """The seconds after which a site may be ready; None if no site waits for a time."""
         if not self.is_open:
             return None
-        delays = (self._turns.seconds_left, self._alarm.seconds_left)
+        delays = (self._turns.alarm.seconds_left, self._alarm.seconds_left)
         return min((delay for delay in delays if delay is not None), default=None)
-
-    def wake(self) -> None:
-        """Make the engine ask the scheduler."""
-        self._scrapy.wake()
-
-    @property
-    def is_closing(self) -> bool:
-        """Whether the crawl is being closed."""
-        return self._scrapy.is_closing
 
     @property
     def start_pause(self) -> float:

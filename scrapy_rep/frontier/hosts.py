@@ -41,8 +41,8 @@ class _Asked(NamedTuple):
 class PacedHost:
     """One host that asks for a pace. All times are by the monotonic clock.
 
-    There may be a million of them, so what most have none or one of is a tuple: an empty set takes
-    216 octets, and a dict of one 232.
+    There may be a million of them. So what is empty or has one item for most of them is a tuple: an
+    empty set takes 216 octets, and a dict of one 232.
     """
 
     name: str

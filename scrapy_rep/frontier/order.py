@@ -18,9 +18,9 @@ Because of 3., hosts that are due get half of the processor at most. Beside 1,10
 could use all of it, 20 plain sites got 1,855 of 3,711 pages; when all woken sites stood in one
 line, 713 of 3,654. Because of 2., sites of which much is refused hardly delay pages, though a
 refusal takes the engine a millisecond. Beside 1,000 sites of 100 requests that did not answer,
-3,000 pages came in 80 s, and in 154 s when these sites were in the ring. In 1., rules may be at
-hand after all: they were evicted, or a store has them. Then the request is handed out, and the next
-such site is asked after a site of another line.
+3,000 pages came in 80 s, and in 154 s when these sites were in the ring. The rules of a site in 1.
+may be at hand after all, in the file of evicted rules or in a store. Then the request is handed
+out, and the next such site is asked after a site of another line.
 
 **By priority**, for queues that have one order for all sites, there is one line for all of them but
 those of 1. The most urgent one is next, then the one that has been ready for longest.
@@ -76,7 +76,7 @@ class ReadySites(Generic[S]):
         self.with_rules, self.due, self.woken, self.refused = (
             (deque(), deque(), deque(), deque()) if order_of is None else [self.ring] * 4
         )
-        self._is_by_priority = order_of is not None
+        self.is_by_priority = order_of is not None
         self._is_fetch_next = True
         self._is_ring_next = self._is_due_next = self._is_refused_next = False
         self.asked_of: Line[S] | None = None
@@ -91,7 +91,7 @@ class ReadySites(Generic[S]):
         others = self.with_rules or self.woken or self.ring
         if self.for_fetch and (self._is_fetch_next or not (others or self.due)):
             return self._first_of(self.for_fetch)
-        if self._is_by_priority:
+        if self.is_by_priority:
             return self._first_of(self.ring)
         if self.refused and self._is_refused_next:
             return self.next_refused()
@@ -120,7 +120,7 @@ class ReadySites(Generic[S]):
             self._is_due_next |= self.asked_of is not self.due
         if self.asked_of is self.for_fetch:
             self._is_fetch_next = False
-        elif self._is_by_priority or not (
+        elif self.is_by_priority or not (
             self.asked_of is self.due or self.asked_of is self.refused
         ):
             self._is_fetch_next = True

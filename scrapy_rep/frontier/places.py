@@ -33,8 +33,8 @@ class Places:
     def __init__(self, scrapy: ScrapyNames, stats: RepStats):
         self._scrapy = scrapy
         self._stats = stats
-        self.fetches: set[Request] = set()
-        """The robots.txt requests that the downloader has."""
+        self.fetches: dict[Request, bool] = {}
+        """The robots.txt requests that the downloader has, and whether each still has a place."""
         self.waiting = 0
         """How many requests wait in place."""
         self.lends = False
@@ -43,19 +43,17 @@ class Places:
         Without the scheduler each one counts towards CONCURRENT_REQUESTS, as with Scrapy's own
         middleware.
         """
-        self._ended: set[Request] = set()
 
     @contextmanager
     def fetching(self, request: Request) -> Iterator[None]:
         """Lend a place to a fetch while the context lasts, or until its download has ended."""
-        self.fetches.add(request)
+        self.fetches[request] = True
         self._scrapy.lend(1)
         try:
             yield
         finally:
             self.fetched(request)
-            self._ended.discard(request)
-            self.fetches.discard(request)
+            del self.fetches[request]
 
     def fetched(self, request: Request) -> None:
         """Take the place of a fetch back, if this is one, as its download has ended.
@@ -63,8 +61,8 @@ class Places:
         The downloader has it for a moment longer. With its place until then, the engine could begin
         one request too many.
         """
-        if request in self.fetches and request not in self._ended:
-            self._ended.add(request)
+        if self.fetches.get(request):
+            self.fetches[request] = False
             self._scrapy.lend(-1)
 
     @contextmanager

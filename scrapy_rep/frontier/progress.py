@@ -39,8 +39,6 @@ class Progress:
         self._sites = sites
         self._interval_of = interval_of
         self._alarm = Alarm(self._log)
-        self.waited = 0
-        """How many requests have waited, as far as they are counted."""
         self.is_timing = False
         """Whether only sites are left that wait for their turn."""
         self._most_requests = 0
@@ -61,9 +59,9 @@ class Progress:
 
         ``is_idle`` says that the downloader has nothing, and that the engine has asked in vain.
         """
-        if sites.waited != self.waited:
-            self._stats.inc(names.WAITING, sites.waited - self.waited)
-            self.waited = sites.waited
+        if sites.waited:
+            self._stats.inc(names.WAITING, sites.waited)
+            sites.waited = 0
         requests = sites.requests_waiting + in_place
         if requests > self._most_requests:
             self._most_requests = requests
@@ -71,7 +69,7 @@ class Progress:
         if sites.sites_waiting > self._most_sites:
             self._most_sites = sites.sites_waiting
             self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
-        only_paced = is_idle and sites.waiting[State.TURN].sites == len(sites.by_key) > 0
+        only_paced = is_idle and sites.sites_paced == len(sites.by_key) > 0
         if only_paced or self.is_timing:
             self.count_time(only_paced)
 
@@ -88,14 +86,12 @@ class Progress:
         if sites is None:
             return ""
         parts = []
-        paced = sites.waiting[State.TURN]
-        if paced.sites:
-            waiting = _counted(paced.sites, paced.requests)
+        paced, requests = sites.sites_paced, sites.requests_paced
+        if paced:
+            waiting = _counted(paced, requests)
             parts.append(f"Waiting for their pace: {waiting}{self._slowest(sites)}")
-        without = [sites.waiting[state] for state in (State.FETCH, State.RULES, State.UNTIL)]
-        number = sum(waiting.sites for waiting in without)
-        if number:
-            waiting = _counted(number, sum(waiting.requests for waiting in without))
+        if others := sites.sites_waiting - paced:
+            waiting = _counted(others, sites.requests_waiting - requests)
             parts.append(f"Waiting for their robots.txt: {waiting}")
         return ". ".join(parts)
 

@@ -23,7 +23,7 @@ from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import restored
 from scrapy_rep.frontier.stop import in_order_of_queues
-from scrapy_rep.robotstxt.printable import printable, without_credentials
+from scrapy_rep.robotstxt.printable import printable_error, without_credentials
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -42,20 +42,10 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     the frontier can lose one.
     """
 
-    def __init__(
-        self,
-        crawler: Any,
-        downstream_queue_cls: type[Any],
-        key: str,
-        slot_startprios: Any = None,
-        *,
-        start_queue_cls: type[Any] | None = None,
-    ):
-        super().__init__(
-            crawler, downstream_queue_cls, key, slot_startprios, start_queue_cls=start_queue_cls
-        )
-        self._queue_cls = downstream_queue_cls
-        self._start_cls = start_queue_cls or downstream_queue_cls
+    def __init__(self, crawler: Any, queue_cls: type[Any], key: str, *args: Any, **kwargs: Any):
+        super().__init__(crawler, queue_cls, key, *args, **kwargs)
+        self._queue_cls = queue_cls
+        self._start_cls = kwargs.get("start_queue_cls") or queue_cls
         self._folder = key
         for empty in [site for site, queue in self.pqueues.items() if not len(queue)]:
             self.pqueues.pop(empty).close()
@@ -78,18 +68,11 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
 
         Scrapy's scheduler then keeps it in memory.
         """
-        frontier, key = self._frontier, None
-        if frontier is not None and frontier.is_open:
-            try:
-                key = frontier.key_of(request)
-            except Exception as error:  # noqa: BLE001  # it must not cost the request
-                frontier.give_up(error)
+        frontier = self._frontier
+        key = None if frontier is None else frontier.key_of(request)
         self._push(slot_of(request) if key is None else key, request)
-        if frontier is not None and frontier.is_open and key is not None:
-            try:
-                frontier.pushed(key)
-            except Exception as error:  # noqa: BLE001
-                frontier.give_up(error)
+        if frontier is not None and key is not None:
+            frontier.pushed(key)
 
     def _push(self, key: str, request: Request) -> None:
         is_new = key not in self.pqueues
@@ -111,8 +94,12 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         queue = self.pqueues.get(key)
         if queue is None:
             return None
-        request = self._take_readable(key, queue)
-        if key not in self.pqueues:  # it was set aside
+        try:
+            request = self._take_readable(queue)
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            self._set_aside(key, error)
             return None
         if request is None:
             logger.warning("The last requests to %s could not be read from their queue", key)
@@ -133,38 +120,31 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             self._put_back(key, request)
             raise
 
-    def _take_readable(self, key: str, queue: Any) -> Request | None:
+    def _take_readable(self, queue: Any) -> Request | None:
         """Return the next request of a queue that can be read; None if there is none any more.
 
         One that cannot be read is None or an error, as when its callback has another name by now.
         An error leaves an empty queue within the queue, and so does a request that could not be
-        written. Such a queue gives None; there are two at most in a row, one for start requests. If
-        the file of a queue is damaged, an error takes nothing out of it, and would come each time.
+        written. Such a queue gives None; there are two at most in a row, one for start requests. An
+        error that takes nothing out would come each time, and is raised: the file of a queue is
+        damaged, or the disk fails.
         """
-        request: Request | None = None
-        damage: Exception | None = None
         for _ in range(3 * len(queue)):
             size = len(queue)
             try:
-                request = queue.pop()
+                request: Request | None = queue.pop()
+                if request is not None:
+                    return request
             except Exception as error:
                 if len(queue) == size:
-                    if not _is_damage(error):
-                        raise
-                    damage = error
-                    break
+                    raise
                 logger.error(
-                    "A request cannot be read from its queue, and is lost (%s: %s)",
-                    type(error).__name__,
-                    printable(str(error)),
+                    "A request cannot be read from its queue, and is lost (%s)",
+                    printable_error(error),
                 )
             finally:
                 self._queued -= size - len(queue)
-            if request is not None:
-                break
-        if damage is not None:
-            self._set_aside(key, damage)
-        return request
+        return None
 
     def top(self, key: str) -> int | None:
         """Return the priority of the next request of a site, None if there is none."""
@@ -217,10 +197,9 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             self._push(key, request)
         except Exception as error:  # noqa: BLE001  # the others have to be kept
             logger.error(
-                "The queue did not take back <%s>; it is lost (%s: %s)",
+                "The queue did not take back <%s>; it is lost (%s)",
                 without_credentials(request.url),
-                type(error).__name__,
-                printable(str(error)),
+                printable_error(error),
             )
 
     def _forget(self, key: str) -> None:
@@ -242,9 +221,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             if self._folder:
                 Path(queue.key).rename(aside)
             logger.error(
-                "A queue cannot be read (%s: %s): %d requests to %s are lost. Its files are in %s",
-                type(error).__name__,
-                printable(str(error)),
+                "A queue cannot be read (%s): %d requests to %s are lost. Its files are in %s",
+                printable_error(error),
                 lost,
                 key,
                 aside,

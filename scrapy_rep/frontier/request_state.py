@@ -1,8 +1,9 @@
 """What is known of each request, from its queue to the end of its download.
 
 It is kept beside the request and not in its meta, because meta is copied: a mark there would apply
-to each copy as well. There is one exception: requests that come back through a scheduler that is
-not ours, or in another run, are marked. The mark is removed as soon as they come.
+to each copy as well. There is one exception: requests that are given back to a scheduler are
+marked, so that no filter of duplicates drops them. The mark is removed as soon as they come out
+again.
 """
 
 from __future__ import annotations

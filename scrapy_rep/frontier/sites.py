@@ -132,16 +132,6 @@ class Site:
         """Those of them that have waited, and are counted."""
 
 
-class Waiting:
-    """How many sites, and how many requests of them, wait in one state."""
-
-    __slots__ = ("requests", "sites")
-
-    def __init__(self) -> None:
-        self.sites = 0
-        self.requests = 0
-
-
 class Sites:
     """All sites that have requests.
 
@@ -155,7 +145,6 @@ class Sites:
     ):
         self._admission = admission
         self._wake = wake
-        self._by_priority = by_priority
         self._queues: list[SiteQueues] = []
         self.by_key: dict[str, Site] = {}
         """The sites that have requests."""
@@ -177,13 +166,12 @@ class Sites:
         self._may_share = False
         """The site that is asked was woken because nothing else is ready."""
         self._is_asking = False
-        self.waiting = {state: Waiting() for state in SHOWN}
-        self.requests_waiting = 0
-        """How many requests wait, heads and queued ones: those of the sites that wait."""
-        self.sites_waiting = 0
-        """How many sites wait: they are parked, and not for ``ROOM``."""
+        self.sites_waiting = self.sites_paced = 0
+        """How many sites wait: they are parked, and not for ``ROOM``; and how many for a turn."""
+        self.requests_waiting = self.requests_paced = 0
+        """How many requests these sites have, heads and queued ones."""
         self.waited = 0
-        """How many requests have waited so far; each counts once."""
+        """How many requests have begun to wait since this was counted; each counts once."""
 
     def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
         """Add queues, and their sites, with the number of requests by key.
@@ -284,11 +272,11 @@ class Sites:
 
     def _count(self, site: Site, sites: int, requests: int) -> None:
         """Count so many more sites and requests that wait in the state of a site."""
-        waiting = self.waiting[site.state]
-        waiting.sites += sites
-        waiting.requests += requests
         self.sites_waiting += sites
         self.requests_waiting += requests
+        if site.state is State.TURN:
+            self.sites_paced += sites
+            self.requests_paced += requests
         self.waited += site.size - site.counted
         site.counted = site.size
 
@@ -310,8 +298,7 @@ class Sites:
             else:
                 self._busy_slots[block] = None
         elif block.state is State.UNTIL:
-            when: Any = block.what
-            heappush(self._until, (when, next(self._numbers), site))
+            heappush(self._until, (block.what, next(self._numbers), site))
 
     def _unpark(self, site: Site) -> None:
         block = site.block
@@ -367,7 +354,7 @@ class Sites:
         head = self._head(site)
         woken_by, block = site.woken_by, None
         if head is not None:
-            may_share = self._may_share or self._by_priority
+            may_share = self._may_share or self._ready.is_by_priority
             may_share = may_share or not (self._ready or self._busy_slots)
             block = self._admission.blocked_by(head.request, may_share)
         site.woken_by = None

@@ -10,8 +10,8 @@ because it would be wasted on a request that waits for something else.
 
 | parked for | because                                             | until                       |
 |------------|-----------------------------------------------------|-----------------------------|
-| FETCH      | its rules are not known, and many fetches are under | a fetch may begin, or they  |
-|            | way                                                 | have come                   |
+| FETCH      | its rules are not known, and its fetch may not      | a fetch may begin, or they  |
+|            | begin yet                                           | have come                   |
 | RULES      | its rules are being fetched                         | they have come              |
 | TURN       | its host asks for a pace                            | the host is due             |
 | ROOM       | its slot is full, or the slot is busy and other     | one of its requests has     |
@@ -45,10 +45,7 @@ What frees a site, by the state that it is in:
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
+from typing import Any, Final, NamedTuple
 
 
 class State(Enum):
@@ -139,7 +136,7 @@ class Block(NamedTuple):
     """What blocks a request: the authority, host, slot or time that its site has to wait for."""
 
     state: State
-    what: Hashable = None
+    what: Any = None
 
 
 FETCH: Final = Block(State.FETCH)

@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _MOST_HOSTS, _MOST_ENDS = 10_000, 10_000
-"""Hosts whose pace is remembered, beyond which the least recently used ones are forgotten; and
-hosts whose last end of a request is remembered, in case they begin to ask for a pace."""
+"""Hosts whose pace is remembered: beyond that, a few of those used least recently are looked at,
+and forgotten if nothing waits for them and no interval runs. And hosts whose last end of a request
+is remembered, in case they begin to ask for a pace."""
 
 _MOST_LOOKED_AT: Final = 10
 """Hosts that are looked at, with each new one, for some that can be forgotten."""
@@ -68,11 +69,8 @@ class Waiters(Protocol):
     states: RequestStates
     """What is known of each request."""
 
-    def due(self, host: str) -> None:
-        """Note that a request to a host may be handed out."""
-
-    def not_due(self, host: str) -> None:
-        """Note that no request to a host may be handed out for a while."""
+    def ask_again(self, host: str) -> None:
+        """Ask a site that waits for the turn of a host once more, if that may be of use."""
 
     def is_wanted(self, host: str) -> bool:
         """Return whether a site is parked for the turn of a host, or was woken for it."""
@@ -103,10 +101,9 @@ class Turns:
         self._scrapy = scrapy
         self._places = places
         self._waiters = waiters
-        self._states = waiters.states
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
-        """The hosts that ask for a pace."""
+        """The hosts that ask for a pace, and those that did and are still in use or waited for."""
         self._unshared = unshared
         """The store that does not let workers share a pace, until that is said."""
         self._shared = None
@@ -119,7 +116,8 @@ class Turns:
         self._numbers = count()
         self._agenda: list[tuple[float, str]] = []
         """When hosts are looked at again."""
-        self._alarm = Alarm(self._time_has_come)
+        self.alarm = Alarm(self._time_has_come)
+        """Rings when a host is looked at again."""
         self._is_offering = False
         self._fault: Exception | None = None
 
@@ -159,8 +157,8 @@ class Turns:
         if len(self.hosts) >= _MOST_HOSTS:
             self._forget_some()
         host = self.hosts[name] = PacedHost(name, own_delay, self._waiters.is_wanted)
-        for request in self._scrapy.active - self._places.fetches:
-            state = self._states.get(request)
+        for request in self._scrapy.active:
+            state = self._waiters.states.get(request)
             if state is not None and state.stage is Stage.SENT and state.host == name:
                 host.busy += (request,)
         host.ended = self._ended.get(name, NEVER)
@@ -197,7 +195,7 @@ class Turns:
     def reserve(self, request: Request, state: RequestState) -> bool:
         """Return whether a request may be handed out; if so, it has the next turn.
 
-        If it may not, :meth:`Waiters.due` is called when a request to the host may be.
+        If it may not, :meth:`Waiters.ask_again` is called when a request to the host may be.
         """
         host = self.hosts.get(state.host)
         if host is None or not host.asks or self._fault is not None:
@@ -260,7 +258,7 @@ class Turns:
 
         Raises the fault because of which the pace of its host cannot be kept.
         """
-        state = self._states.get(request)
+        state = self._waiters.states.get(request)
         if state is None:
             return None  # it is for a robots.txt, so the gate has not seen it
         host = self.hosts.get(state.host)
@@ -301,20 +299,20 @@ class Turns:
             host.in_place = sorted(each for each in host.in_place if each[3] is not turn)
         return to_come_back(request)
 
-    def return_all(self) -> None:
-        """Return the requests of the scheduler that wait here to it: the crawl is closing."""
+    def return_all(self, *, is_over: bool = False) -> None:
+        """Return the requests of the scheduler that wait here to it: the crawl is closing.
+
+        When it is over, no direct download waits any longer either.
+        """
         for host in list(self.occupied.values()):
             for _, _, request, turn in list(host.in_place):
-                if self._states[request].is_scheduled and not turn.called:
+                if (is_over or self._waiters.states[request].is_scheduled) and not turn.called:
                     turn.callback(False)
 
     def close(self) -> None:
         """End everything: the crawl is over."""
-        self._alarm.cancel()
-        for host in self.hosts.values():
-            for _, _, _, turn in host.in_place:
-                if not turn.called:
-                    turn.callback(False)
+        self.alarm.cancel()
+        self.return_all(is_over=True)
         if self._shared is not None:
             self._shared.close()
 
@@ -325,7 +323,7 @@ class Turns:
         if host.reserved_for is request:
             host.reserved_for = None
         self.hosts.move_to_end(host.name)
-        self._begin(request, self._states[request])
+        self._begin(request, self._waiters.states[request])
         host.busy += (request,)
         self.occupied[host.name] = host
 
@@ -340,7 +338,7 @@ class Turns:
         If it was not sent after all, no interval follows its turn.
         """
         try:
-            state = self._states.get(request)
+            state = self._waiters.states.get(request)
             if state is None or state.stage is not Stage.SENT:
                 return
             state.move(Stage.ENDED)
@@ -375,11 +373,6 @@ class Turns:
         if host is None or not host.asks:
             return 0.0
         return max(host.due - monotonic(), host.interval if host.in_use else 0.0)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The seconds until a host is looked at again; None if none waits for a time."""
-        return self._alarm.seconds_left
 
     def _forget_if_unused(self, host: PacedHost) -> None:
         if not (host.asks or host.busy or host.is_waited_for):
@@ -433,21 +426,19 @@ class Turns:
                 turn.errback(error)  # it has left the queue, so nothing else would
                 raise
             turn.callback(True)
-        if not host.is_waited_for:
-            if self._shared is not None:
-                self._shared.settle(now)  # gives back a turn that nothing will use
-        elif self._is_free(host, now) and host.is_due(now):
-            self._waiters.due(host.name)
-        else:
+        if host.is_waited_for:
             self._plan(host, now)
-            self._waiters.not_due(host.name)
+            self._waiters.ask_again(host.name)
+        elif self._shared is not None:
+            self._shared.settle(now)  # gives back a turn that nothing will use
 
     def _plan(self, host: PacedHost, now: float) -> None:
         """Look at a host again when its interval is over, or the next turn has lapsed.
 
-        Nothing has to be planned while a request of the host is under way, or the store is asked
-        for a turn: the end of the one and the answer of the other are events. ``now`` is when it
-        was found not to be due; by a later time it may be due, and nothing would be planned.
+        Nothing has to be planned for a host that is due, while a request of it is under way, or
+        while the store is asked for a turn: the end of the one and the answer of the other are
+        events. ``now`` is when it was looked at; by a later time it may be due, and nothing would
+        be planned.
         """
         reserved_until = NEVER if host.reserved_for is None else host.reserved_until
         when = max(host.due, reserved_until)
@@ -461,7 +452,7 @@ class Turns:
         if host.planned is None or when < host.planned:
             host.planned = when
             heappush(self._agenda, (when, host.name))
-            self._alarm.set(when - monotonic())
+            self.alarm.set(when - monotonic())
 
     def _time_has_come(self) -> None:
         try:
@@ -475,7 +466,7 @@ class Turns:
                     host.planned = None
                     self.offer(name)
             if self._agenda:
-                self._alarm.set(self._agenda[0][0] - monotonic())
+                self.alarm.set(self._agenda[0][0] - monotonic())
         except Exception as error:  # noqa: BLE001  # no other timer would look at these hosts
             self._distrust(error)
 
@@ -488,4 +479,4 @@ class Turns:
             for _, _, _, turn in host.in_place:
                 if not turn.called:
                     turn.errback(error)
-            self._waiters.due(host.name)
+            self._waiters.ask_again(host.name)

@@ -47,11 +47,6 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 
-_MOST_DEFERRED = 10_000
-"""Unreachable sites that are remembered because a line says once that their requests wait. Past
-that all are forgotten: those whose requests went to another worker would stay for ever."""
-
-
 class Judged(NamedTuple):
     """A judgement, with what it depends on.
 
@@ -97,9 +92,6 @@ class Gate:
         self._clock = clock
         self._sent = sent
         self._defer_unreachable = defer_unreachable
-        self._deferred: set[Authority] = set()
-        """The unreachable sites whose requests wait for the next attempt."""
-        self._in_place: set[Request] = set()
 
     # --- what the frontier asks
 
@@ -179,31 +171,21 @@ class Gate:
         """
         authority, failure = asked.authority, cached.failure
         if failure is None or not cached.unreachable:
-            if authority in self._deferred:
-                self._deferred.discard(authority)
-                self._stats.deferral_ends(authority, "can be fetched again: its requests go on")
+            self._stats.deferral_ends(authority, "can be fetched again: its requests go on")
             return None
         if not isinstance(judgement.refusal, RobotsUnreachable):
             return None  # an override decides
         if cached.until > failure.since + self._defer_unreachable:
-            if authority in self._deferred:
-                self._deferred.discard(authority)
-                self._stats.deferral_ends(authority, "is given up: its requests are refused")
+            self._stats.deferral_ends(authority, "is given up: its requests are refused")
             return None
-        if authority not in self._deferred:
-            if len(self._deferred) >= _MOST_DEFERRED:
-                self._deferred.clear()
-            self._deferred.add(authority)
-            self._stats.deferral_begins(authority, cached.until - self._clock())
+        self._stats.deferral_begins(authority, cached.until - self._clock())
         return Block(State.UNTIL, cached.until)
 
-    def begin(self, request: Request, state: RequestState) -> None:
+    def begin(self, request: Request, state: RequestState, authority: Authority) -> None:
         """Begin to fetch the rules that a request lacks, or join the fetch that is under way."""
-        authority, miss = state.authority, state.miss
-        if authority is not None:
-            state.is_looked_up = state.was_just_fetched = True
-            state.miss = None
-            self._cache.begin(authority, request, miss)
+        state.is_looked_up = state.was_just_fetched = True
+        miss, state.miss = state.miss, None
+        self._cache.begin(authority, request, miss)
 
     def _judgement(self, asked: Asked, cached: CachedRules, state: RequestState) -> Judgement:
         """Return the judgement on a request: the last one, if nothing has changed since.
@@ -215,8 +197,9 @@ class Gate:
         if judged is not None and is_same and not self._judge.may_change(asked.authority):
             return judged.judgement
         judgement = self._judge.judge(asked, cached)
-        if judgement.refusal is None:
-            self._keep_pace(asked, judgement)
+        if judgement.refusal is None and judgement.pace is not None:
+            pace, asker, _ = judgement.pace
+            self._turns.keep(asked.request, asked.authority, pace, asker)
         state.judged = Judged(asked[1:], ref(cached), judgement)
         return judgement
 
@@ -293,16 +276,10 @@ class Gate:
         are returned may be ``interrupted``, if the request can be made in the next run.
         """
         request, url, authority, _ = asked
-        state = self._frontier.states.get(request)
-        is_scheduled = state is not None and state.is_scheduled
-        if not is_scheduled:
-            self._in_place.add(request)
-        try:
-            with self._places.lent():
-                found = await self._cache.fetch(authority, request, miss)
-        finally:
-            self._in_place.discard(request)
-        if found.interrupted and not (is_scheduled and self._frontier.keeps):
+        state = self._frontier.states.get(request) or self._frontier.reached_gate(request)
+        with self._places.lent():
+            found = await self._cache.fetch(authority, request, miss)
+        if found.interrupted and not (state.is_scheduled and self._frontier.keeps):
             raise self._account.unreachable(request, Cause.CLOSING, "", authority, url)
         return found
 
@@ -392,9 +369,10 @@ class Gate:
         self._raise_refusal(asked, found, self._judgement(asked, found, state))
         return None
 
-    def is_in_place(self, request: object) -> bool:
-        """Return whether a request waits for its rules in place, so that a stop waits for it."""
-        return request in self._in_place
+    def is_direct(self, request: Request) -> bool:
+        """Return whether a request is a direct download, so that a stop waits for its rules."""
+        states = self._frontier.states
+        return request in states and not states[request].is_scheduled
 
     def _raise_refusal(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Raise why a request may not pass, if it may not."""
@@ -403,11 +381,6 @@ class Gate:
             if (state := self._frontier.states.get(asked.request)) is not None:
                 state.judged = None  # an exception that is raised refers to the request
             raise judgement.refusal
-
-    def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
-        if judgement.pace is not None:
-            pace, asker, _ = judgement.pace
-            self._turns.keep(asked.request, asked.authority, pace, asker)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Refuse a request because its page asks not to follow links; that needs no rules."""

@@ -45,7 +45,7 @@ from scrapy_rep.redis_queue.next_step import MICRO, NextStep
 from scrapy_rep.redis_queue.older import OlderRequests
 from scrapy_rep.redis_queue.pushes import Pushes
 from scrapy_rep.redis_queue.scripts import STEP, Keys, octets
-from scrapy_rep.robotstxt.printable import printable
+from scrapy_rep.robotstxt.printable import printable, printable_error
 from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
@@ -427,7 +427,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if monotonic() < self._pause_until:
             self._set(self._to_wake, self._pause_until - monotonic())
         elif self._frontier is not None:
-            self._frontier.wake()
+            self._frontier.scrapy.wake()
 
     def _set(self, alarm: Alarm, seconds: float) -> None:
         if self._is_open:
@@ -475,10 +475,9 @@ class HostQueue(Base):  # type: ignore[misc]
         if not self._has_complained:
             self._has_complained = True
             logger.warning(
-                "A request in Redis cannot be read (%s: %s). All that cannot be read is kept in "
-                "the list %s",
-                type(error).__name__,
-                printable(str(error)),
+                "A request in Redis cannot be read (%s). All that cannot be read is kept in the "
+                "list %s",
+                printable_error(error),
                 self._keys.unreadable,
             )
 

@@ -35,6 +35,18 @@ def without_logins(text: str) -> str:
     return _LOGIN.sub("", text)
 
 
+def printable_error(error: BaseException) -> str:
+    """Return the class of an error and what it says, without logins and printable.
+
+    This never raises: a custom exception may not even have a text.
+    """
+    try:
+        said = printable(without_logins(str(error)))
+    except Exception:  # noqa: BLE001
+        said = "without a text"
+    return f"{type(error).__name__}: {said}"
+
+
 def without_login(url: str) -> str:
     """Return a URL without user information; most have none."""
     scheme, separator, rest = url.partition("://")

@@ -32,6 +32,8 @@ POINT = "__point__"
 
 HAVE_POINTS = (
     "self._guarded",
+    "frontier.key_of",
+    "frontier.pushed",
     "self._choose_if_open",
     "self._ring",
     "self._push",

@@ -241,4 +241,7 @@ async def test_a_page_ends_even_if_the_filter_fails_for_each_of_its_links(
     how = {"onward": {"/": links}, "whole": False, "expected": ["A request is lost"]}
     result = await visit([shop.url("/")], **how, **settings)
     assert [hit.target for hit in shop.page_hits] == ["/", "/found"]
-    assert len(result.lines(r"A request is lost, .*/lost/\d+: OOM command", "ERROR")) == 250
+    assert (
+        len(result.lines(r"A request is lost, .*/lost/\d+: ResponseError: OOM command", "ERROR"))
+        == 250
+    )

@@ -410,9 +410,9 @@ class Bench:
                 assert site.counted == site.size
                 self.have_waited.update(head.request for head in site.heads)
                 self.have_waited.update(self.queued(key))
-        for state in SHOWN:
-            assert sites.waiting[state].sites == len(of_state[state])
-            assert sites.waiting[state].requests == sum(site.size for site in of_state[state])
+        paced = of_state[State.TURN]
+        assert sites.sites_paced == len(paced)
+        assert sites.requests_paced == sum(site.size for site in paced)
         assert sites.sites_waiting == sum(len(of_state[state]) for state in SHOWN)
         assert sites.requests_waiting == sum(s.size for state in SHOWN for s in of_state[state])
         assert len(self.have_waited) <= sites.waited <= len(self.pages)
@@ -440,7 +440,7 @@ class Bench:
         else:
             assert block.state is State.UNTIL
             assert sum(1 for when, _, site in sites._until if site.block == (*block,)) >= parked
-            assert what > gate.now  # type: ignore[operator]
+            assert what > gate.now
 
 
 def _sites_in(line: Any) -> list[Site]:

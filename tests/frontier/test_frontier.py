@@ -40,7 +40,7 @@ class Neighbours:
         self.occupied: dict[str, object] = {}
         self.left_turn: list[Request] = []
         self.intervals: dict[str, float] = {}
-        self.seconds_left: float | None = None
+        self.alarm = SimpleNamespace(seconds_left=None)
         self.looks = 0
         self.waits: dict[str, float] = {}
 
@@ -62,7 +62,7 @@ class Neighbours:
             return Block(State.RULES, authority)
         return self.blocks.get(host) or room
 
-    def begin(self, request: Request, state: Any) -> None:
+    def begin(self, request: Request, state: Any, authority: Authority) -> None:
         """Begin a fetch."""
         self.begun.append(request)
 
@@ -347,12 +347,11 @@ def test_a_site_that_waits_for_its_turn_goes_when_it_is_due(crawl: Crawl) -> Non
     [site] = crawl.frontier.sites.by_key.values()
     assert crawl.frontier.interval_of(site) == 3.0
     before = crawl.wakes
-    crawl.frontier.due("a.example")
-    crawl.frontier.not_due("a.example")
+    crawl.frontier.ask_again("a.example")
     assert crawl.wakes == before
     crawl.neighbours.due = {"a.example"}
     del crawl.neighbours.blocks["a.example"]
-    crawl.frontier.due("a.example")
+    crawl.frontier.ask_again("a.example")
     assert crawl.wakes == before + 1
     assert crawl.next() is first
 
@@ -366,9 +365,9 @@ def test_a_site_that_waits_until_a_time_goes_then(crawl: Crawl) -> None:
     a, b = crawl.schedule("a.example/", "b.example/")
     assert crawl.next() is None
     assert crawl.frontier.next_request_delay == 20.0
-    crawl.neighbours.seconds_left = 5.0
+    crawl.neighbours.alarm.seconds_left = 5.0
     assert crawl.frontier.next_request_delay == 5.0
-    crawl.neighbours.seconds_left = None
+    crawl.neighbours.alarm.seconds_left = None
     crawl.neighbours.blocks.clear()
     crawl.time.advance(19.9)
     assert crawl.next() is None
@@ -526,7 +525,7 @@ def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualT
         ("give_back", second, 2.0, 2.0)
     ]
     crawl.neighbours.waits["a.example"] = 9.0
-    crawl.frontier.not_due("a.example")
+    crawl.frontier.ask_again("a.example")
     assert crawl.next() is None
     assert queue.told[-1] == ("give_back", kept, 9.0, 2.0)
     assert not crawl.frontier.has_requests
@@ -549,10 +548,11 @@ def test_a_worker_that_was_declared_dead_forgets_what_it_has_read_ahead(time: Vi
 
 def test_a_crawl_is_closing_when_its_engine_is(crawl: Crawl) -> None:
     """Then nobody is woken."""
-    assert not crawl.frontier.is_closing
-    crawl.frontier.wake()
+    scrapy = crawl.frontier.scrapy
+    assert not scrapy.is_closing
+    scrapy.wake()
     assert crawl.wakes == 1
     crawl.engine_slot.closing = object()
-    assert crawl.frontier.is_closing
-    crawl.frontier.wake()
+    assert scrapy.is_closing
+    scrapy.wake()
     assert crawl.wakes == 1

@@ -63,7 +63,7 @@ class OpenGate(Neighbours):
         """Only a slot without room blocks a request that is not refused."""
         return REFUSED if request.url.startswith("http://shut.example") else room
 
-    def begin(self, request: Request, state: Any) -> None:
+    def begin(self, request: Request, state: Any, authority: Any) -> None:
         """Nothing is fetched."""
         raise AssertionError
 
@@ -98,7 +98,7 @@ class Job:
         """From now on the frontier chooses."""
         scrapy, stats = ScrapyNames(self.crawler), RepStats(self.counts)  # type: ignore[arg-type]
         self.frontier = Frontier(self.crawler, scrapy, stats, Places(scrapy, stats), time.time)
-        gate = OpenGate()
+        gate: Any = OpenGate()
         self.frontier.connect(gate, gate, int)
         self.frontier.open()
         return self.frontier

@@ -36,13 +36,12 @@ class Sites:
         self.wanted: set[str] = set()
         self.dues: list[str] = []
         self.ways: list[tuple[str, str]] = []
+        self.turns: Any = None
 
-    def due(self, host: str) -> None:
-        """A request to a host may be handed out."""
-        self.dues.append(host)
-
-    def not_due(self, host: str) -> None:
-        """None may be for a while."""
+    def ask_again(self, host: str) -> None:
+        """A request to a host may be handed out, if the host is due."""
+        if self.turns.is_due(host):
+            self.dues.append(host)
 
     def is_wanted(self, host: str) -> bool:
         """Whether a site is parked for the turn of a host."""
@@ -71,6 +70,7 @@ class Desk:
         ours = RepSettings.from_settings(crawler.settings)
         places = Places(scrapy, stats)
         self.turns = Turns(crawler, ours, scrapy, places, self.sites, stats, None, "")
+        self.sites.turns = self.turns
 
     def keep(self, name: str, interval: float | None, port: int = 80, **kwargs: Any) -> None:
         """The robots.txt of a host asks for a pace, or for none."""
