@@ -66,7 +66,7 @@ def judge(client: Any, queue: Any, key: str = KEY) -> None:
     It does so once a second, so the last time is moved.
     """
     queue._step(0)
-    queue._contact_since -= redis_queue.LEASE + 1.0
+    queue._contact_since -= redis_queue.SILENT_FOR + 1.0
     client.zincrby(f"{key}:workers", -2e6, queue._worker)
     queue._step(0)
 
@@ -283,7 +283,7 @@ def test_what_the_server_has_to_do_for_a_push_and_a_pop(
 
     A sign of life is not among them.
     """
-    monkeypatch.setattr(redis_queue, "LEASE", 3_000.0)
+    monkeypatch.setattr(redis_queue, "SILENT_FOR", 3_000.0)
     for number in range(24):
         push(queue, f"https://s{number}.example/")
     for _ in range(8):
@@ -394,7 +394,7 @@ def test_a_clock_that_was_set_back_holds_up_nothing(client: Any) -> None:
     assert len([when for when in times if 0.0 < when - client.time()[0] < 6.0]) == 30
     judge(client, queue)
     [(_, until)] = client.zrange(f"{KEY}:workers", 0, 0, withscores=True)
-    assert until / 1e6 - client.time()[0] < redis_queue.LEASE + 1.0
+    assert until / 1e6 - client.time()[0] < redis_queue.SILENT_FOR + 1.0
 
 
 def test_nobody_is_dead_because_the_clock_was_set_forward(client: Any) -> None:
@@ -403,7 +403,7 @@ def test_nobody_is_dead_because_the_clock_was_set_forward(client: Any) -> None:
     push(queue, *pages("a", 1))
     queue._step(1)
     other._step(0)
-    other._contact_since -= redis_queue.LEASE + 1.0  # it has been in contact for long
+    other._contact_since -= redis_queue.SILENT_FOR + 1.0  # it has been in contact for long
     shift(client, 3_600.0)
     other._offset -= 3_600.0
     for _ in range(3):

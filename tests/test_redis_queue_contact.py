@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from scrapy import Request, Spider
 
-from scrapy_rep.redis_queue import LEASE, HostQueue
+from scrapy_rep.redis_queue import SILENT_FOR, HostQueue
 from scrapy_rep.redis_queue.scripts import PUSH
 from tests.frontier.virtual_time import VirtualTime
 from tests.stores.servers import RedisServer
@@ -74,10 +74,10 @@ def test_a_worker_that_is_cut_off_hands_out_nothing(
             queue.push(Request(f"http://{number}.example/"))
         assert frontier.next(queue.pop) is not None
         server.stop()
-        time.advance(0.8 * LEASE)
+        time.advance(0.8 * SILENT_FOR)
         assert frontier.next(queue.pop) is not None
         for _ in range(3):
-            time.advance(LEASE)
+            time.advance(SILENT_FOR)
             wakes = worker.crawl.wakes
             assert frontier.next(queue.pop) is None
             time.advance(2.1)
@@ -93,7 +93,7 @@ def test_a_script_does_not_go_on_with_what_others_have_got(client: Any) -> None:
     push(queue, *(f"https://{number}.example/" for number in range(4)))
     first = queue.pop()
     silent(client, queue)
-    queue._heard_at -= LEASE + 1.0
+    queue._heard_at -= SILENT_FOR + 1.0
     judge(client, other)
     found = [first.url, *popped(queue), *popped(other)]
     assert max(Counter(found[1:]).values()) == 1
@@ -105,7 +105,7 @@ def test_a_script_that_is_slow_gives_signs_of_life(client: Any) -> None:
     push(queue, *pages("a", 1), *pages("b", 1))
     queue.pop()
     silent(client, queue)
-    queue._heard_at -= LEASE / 2
+    queue._heard_at -= SILENT_FOR / 2
     assert queue.pop() is not None
     assert client.zscore(f"{KEY}:workers", queue._worker) > 1
 
@@ -116,8 +116,8 @@ def test_a_worker_that_stood_still_declares_nobody_dead(client: Any) -> None:
     push(queue, *pages("a", 1))
     queue._step(1)
     other._step(0)
-    other._contact_since -= 2 * LEASE
-    other._heard_at -= LEASE
+    other._contact_since -= 2 * SILENT_FOR
+    other._heard_at -= SILENT_FOR
     silent(client, queue)
     client.zincrby(f"{KEY}:workers", -2e6, other._worker)
     other._step(0)

@@ -11,7 +11,9 @@ import pytest
 from scrapy.settings import Settings
 
 import scrapy_rep
+from scrapy_rep import settings
 from scrapy_rep.access.policy import Policy
+from scrapy_rep.records.recorder import _NOT_LOGGED
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import SETTINGS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl
@@ -21,6 +23,9 @@ from tests.rows import rows
 from tests.site import Site
 
 DAY = 86_400.0
+
+PRIVATE = {settings._path, settings._archive, settings._overrides}
+"""The checks of settings that may hold a path."""
 
 FIELDS = {name: field.name for name, field in SETTINGS.items()}
 """Each setting that there is, and the field of `RepSettings` that holds its value."""
@@ -254,3 +259,13 @@ async def test_a_crawl_warns_of_a_setting_that_does_not_exist(site: Site) -> Non
         "There is no setting REP_TIMOUT; did you mean REP_TIMEOUT?",
         "There is no setting REP_BANANA; no setting has a similar name",
     ]
+
+
+def test_no_path_and_no_password_is_in_the_decision_log() -> None:
+    """The first line of a run has all other settings."""
+    hidden = {
+        each.name
+        for each in SETTINGS.values()
+        if not each.repr or each.metadata["check"] in PRIVATE
+    }
+    assert hidden == {*_NOT_LOGGED}

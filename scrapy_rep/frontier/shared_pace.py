@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from scrapy_rep.frontier.hosts import PacedHost
     from scrapy_rep.stats import RepStats
 
-LEASE = 10.0
+TURN_TERM = 10.0
 """Seconds for which a turn is taken or renewed. A dead worker holds up the others that long."""
 
 BEAT = 1.0
@@ -111,14 +111,14 @@ class SharedTurns(Protocol):
         """Give back a turn that no request has used."""
 
 
-class _Held:
+class _HeldTurn:
     """A turn that the store granted, or that is taken without it: then ``token`` is empty."""
 
     def __init__(self, host: PacedHost, token: str, since: float):
         self.host = host
         self.token = token
         self.since = since
-        self.until = since + LEASE
+        self.until = since + TURN_TERM
 
 
 class SharedPace:
@@ -139,7 +139,7 @@ class SharedPace:
         self._stats = stats
         self._offer = offer
         self._fail = fail
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldTurn] = {}
         self._asking: dict[str, Deferred[None]] = {}
         self._unanswered: dict[str, str] = {}
         """The tokens, by host, of questions that are not answered, or whose answers were lost."""
@@ -205,20 +205,20 @@ class SharedPace:
         asked = monotonic()
         token = self._unanswered.setdefault(host.name, token_hex(8))
         try:
-            granted, wait = await self._turns.take(host.name, LEASE, host.interval, token)
+            granted, wait = await self._turns.take(host.name, TURN_TERM, host.interval, token)
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001  # a custom store may raise anything
             self._failed(host)
         else:
             self._unanswered.pop(host.name, None)
-            self._answered(_Held(host, granted or "", asked), wait)
+            self._answered(_HeldTurn(host, granted or "", asked), wait)
         finally:
             self._asking.pop(host.name, None)
             if not self._closed:
                 self._offer(host.name)
 
-    def _answered(self, turn: _Held, wait: float) -> None:
+    def _answered(self, turn: _HeldTurn, wait: float) -> None:
         """Use a turn that was granted, or wait until one can be."""
         now, host = monotonic(), turn.host
         is_back = self._is_alone or _is_lease_ago(host.failing_since, now)
@@ -230,7 +230,7 @@ class SharedPace:
         if not turn.token:
             wait = min(wait, LATEST) if wait > 0 else 0.0  # a store may say anything, such as NaN
             self._wait(host, max(turn.since + wait, now + SOONEST, known_at))
-        elif now > turn.since + LEASE / 2 or now < known_at:
+        elif now > turn.since + TURN_TERM / 2 or now < known_at:
             self._wait(host, max(now, known_at))
             self._give_back(turn)
         else:
@@ -241,14 +241,14 @@ class SharedPace:
         if not self._closed:
             self._fail(RuntimeError(f"asking for turns failed: {failure.getErrorMessage()}"))
 
-    def _hold(self, held: _Held) -> None:
+    def _hold(self, held: _HeldTurn) -> None:
         if held.host.is_waited_for and not self._closed:
             self._held[held.host.name] = held
             self._beat.set(BEAT)
         else:
             self._give_back(held)
 
-    def _give_back(self, held: _Held) -> None:
+    def _give_back(self, held: _HeldTurn) -> None:
         if held.token:
             self._tell(self._turns.cancel, held.host.name, held.token)
 
@@ -273,7 +273,7 @@ class SharedPace:
         # It may hold a turn that lapses now, and that must not be taken for a new one later.
         self._unanswered.pop(host.name, None)
         self._stats.inc(names.CRAWL_DELAY_ALONE)
-        self._hold(_Held(host, "", now))
+        self._hold(_HeldTurn(host, "", now))
 
     def _look(self) -> None:
         """Renew the turns that are in use, and give back those that are not."""
@@ -282,9 +282,9 @@ class SharedPace:
             self.settle(now)
             for name, held in self._held.items():
                 if held.host.busy:
-                    held.until = now + LEASE
+                    held.until = now + TURN_TERM
                     if held.token:
-                        self._tell(self._turns.renew, name, held.token, LEASE)
+                        self._tell(self._turns.renew, name, held.token, TURN_TERM)
             if self._held:
                 self._beat.set(BEAT)
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace with it
@@ -300,4 +300,4 @@ class SharedPace:
 
 def _is_lease_ago(since: float | None, now: float) -> bool:
     """Return whether turns that were held at ``since`` have lapsed; ``None`` means never."""
-    return since is not None and now >= since + LEASE
+    return since is not None and now >= since + TURN_TERM

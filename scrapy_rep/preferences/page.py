@@ -1,7 +1,8 @@
 """What a response says about the use of its page.
 
-Most say nothing. A response without one of six header fields is searched for the words of its
-metas, and parsed only if it has one. A page of 50 KB takes 20 microseconds in this way.
+Most say nothing. A response without one of the header fields of ``VOCABULARIES`` is searched for
+the words of its metas, and parsed only if it has one. A page of 50 KB takes 20 microseconds in this
+way.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ MOST_LINES: Final = 2_000
 MOST_OCTETS_OF_RULES: Final = 65_536
 """Octets of all rules for one crawler: compiled, they take up to eight times the memory."""
 
-MOST_OCTETS: Final = 32_768
+MOST_OCTETS_TOGETHER: Final = 32_768
 """Octets of lines that are parsed together: signals, or rules with one path. They take 20 ms, once.
 
 Real files are far below these limits. Beyond them each use is disallowed: what the other lines say
@@ -205,7 +205,7 @@ def _parsed(lines: Sequence[Line], vocabulary: Vocabulary) -> list[Statement]:
     values: dict[str, int] = {}
     for line in lines:
         values.setdefault(line.value, line.number)
-    if sum([len(value) + _OCTETS_OF_A_LINE for value in values]) > MOST_OCTETS:
+    if sum([len(value) + _OCTETS_OF_A_LINE for value in values]) > MOST_OCTETS_TOGETHER:
         return _nothing_allowed(vocabulary, "too many lines", lines[0].number)
     found = []
     for value, number in values.items():

@@ -2,7 +2,9 @@
 
 ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.redis_queue.HostQueue"``. With scrapy-redis's own classes a
 worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
-sites that ask for a pace are enough to fill all workers with them, and to stop the crawl.
+sites that ask for a pace are enough to fill all workers with them, and to stop the crawl. A *site*
+is that of the frontier, and its *name* the key that ``Gate.key_of`` makes: two ports of one host
+are two sites.
 
 :mod:`scrapy_rep.redis_queue.scripts` says what Redis keeps.
 
@@ -12,12 +14,12 @@ the server, in microseconds.
 
 **At least once.** A push and a step have numbers. If the answer is lost, they are repeated with the
 same number. So a request is added, taken and given back once, while advice may be given again, from
-the time of the repetition on. What a worker has is done when neither the engine
-nor the frontier has it any more. If a worker gives no sign of life for :data:`LEASE`, another one
-puts what it had back to its old places. Only a worker that has been in contact for that long itself
-does, because after an outage nobody is dead. A worker that was declared dead drops what it has not
-sent: others have got that. One that is cut off from Redis stops a little before that may happen,
-and gives out nothing until Redis answers.
+the time of the repetition on. What a worker has is done when neither the engine nor the frontier
+has it any more. If a worker gives no sign of life for :data:`SILENT_FOR`, another one puts what it
+had back to its old places. Only a worker that has been in contact for that long itself does,
+because after an outage nobody is dead. A worker that was declared dead drops what it has not sent:
+others have got that. One that is cut off from Redis stops a little before that may happen, and
+gives out nothing until Redis answers.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("scrapy_rep")
 
-LEASE, BEAT = 30.0, 2.0
+SILENT_FOR, BEAT = 30.0, 2.0
 """Seconds after which other workers get what a silent one has, and between two signs of life."""
 
 BATCH = 8
@@ -76,7 +78,7 @@ _PLACE: Final = 10 + 16
 
 
 @dataclass(eq=False, slots=True)
-class _Held:
+class _HeldRequest:
     """A request that this worker has."""
 
     entry: bytes
@@ -102,9 +104,9 @@ class HostQueue(Base):  # type: ignore[misc]
         self._step_script = server.register_script(STEP)
         self._older = OlderRequests(server, self._keys, self._place_in)
         self._worker = token_hex(8)
-        self._buffer: deque[_Held] = deque()
+        self._buffer: deque[_HeldRequest] = deque()
         """What was taken, and is not given out."""
-        self._held: dict[Request, _Held] = {}
+        self._held: dict[Request, _HeldRequest] = {}
         self._next = NextStep()
         """What is not said yet."""
         self._pushes = Pushes(server, self._keys)
@@ -259,9 +261,9 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def check(self) -> bool:
         """Return whether this worker counts as alive: ask, if it has heard nothing for long."""
-        if monotonic() > self._heard_at + LEASE / 3:
+        if monotonic() > self._heard_at + SILENT_FOR / 3:
             self._try(self._step, 0)
-        is_alive = monotonic() < self._heard_at + 0.9 * LEASE
+        is_alive = monotonic() < self._heard_at + 0.9 * SILENT_FOR
         if not is_alive:
             self._set(self._to_wake, RETRY)
         return is_alive
@@ -302,11 +304,11 @@ class HostQueue(Base):  # type: ignore[misc]
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
         now = monotonic()
-        may_judge = self._contact_since + LEASE < now <= self._heard_at + LEASE / 3
+        may_judge = self._contact_since + SILENT_FOR < now <= self._heard_at + SILENT_FOR / 3
         server_time = now + self._offset if may_judge else 0.0
         beyond = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
-        argv += [int(LEASE * MICRO), int(server_time * MICRO), beyond, 0, 0]
+        argv += [int(SILENT_FOR * MICRO), int(server_time * MICRO), beyond, 0, 0]
         return argv + self._next.arguments()
 
     def _entries(self) -> list[bytes]:
@@ -314,9 +316,9 @@ class HostQueue(Base):  # type: ignore[misc]
         has = (*self._held.values(), *self._buffer)
         return [held.entry for held in has if held.entry] + self._next.back
 
-    def _taken(self, entry: bytes, interval: bytes) -> _Held:
+    def _taken(self, entry: bytes, interval: bytes) -> _HeldRequest:
         name = self._member_of(entry).partition(b"\0")[0].decode("utf-8", "replace")
-        return _Held(entry, name, float(interval) / MICRO if interval else None)
+        return _HeldRequest(entry, name, float(interval) / MICRO if interval else None)
 
     def _member_of(self, entry: bytes) -> bytes:
         """Return an entry that was taken, as it was before that."""
@@ -358,7 +360,7 @@ class HostQueue(Base):  # type: ignore[misc]
         """
         now = monotonic()
         offset = server_time - now
-        if now > self._heard_at + LEASE / 3 or abs(offset - self._offset) > RETRY:
+        if now > self._heard_at + SILENT_FOR / 3 or abs(offset - self._offset) > RETRY:
             self._contact_since = now  # nobody is dead, or the clock of the server was set
         self._heard_at, self._offset = self._asked_at, offset
         if self._failing_since is not None:
@@ -372,7 +374,7 @@ class HostQueue(Base):  # type: ignore[misc]
         logger.warning(
             "This worker gave no sign of life for more than %.0f s, so others have got its "
             "requests. What it has not sent is dropped here",
-            LEASE,
+            SILENT_FOR,
         )
         self._worker = token_hex(8)
         for held in self._held.values():
@@ -411,7 +413,7 @@ class HostQueue(Base):  # type: ignore[misc]
                 self.not_before(held.name, UNDER_WAY)
         self._try(self._step, 0)
 
-    def _may_have_a_pace(self, held: _Held) -> bool:
+    def _may_have_a_pace(self, held: _HeldRequest) -> bool:
         """Return whether the pace of a new site is not known yet, or to this worker alone.
 
         Redis leaves a new site alone for some seconds by itself.

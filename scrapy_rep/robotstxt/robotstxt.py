@@ -166,7 +166,7 @@ class ParsedRobotsTxt:
         return self.pace(agent).request_rate
 
     def pace(self, agent: str | Sequence[str]) -> Pace:
-        """Return the Crawl-delay and the Request-rate for a crawler."""
+        """Return what a file says to a crawler about pace."""
         if not self.keep("speaks of pace", lambda: speaks_of_pace(self.text())):
             return _NO_PACE
         tokens = self.tokens_of(agent)

@@ -1,6 +1,6 @@
 """Where entries are kept: ``REP_STORE`` names one of the stores here, or a custom class.
 
-A new kind of store is a subclass of :class:`Store`. Its scheme is a row of ``SCHEMES`` in
+A new kind of store is a subclass of :class:`Store`. Its scheme is a row of ``_SCHEMES`` in
 :mod:`scrapy_rep.stores.uri`.
 """
 

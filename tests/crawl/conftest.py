@@ -56,7 +56,7 @@ def queue(module_server: RedisServer) -> RedisServer:
 
 @pytest.fixture
 def constants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Other values of the constants of a module: `constants("frontier.shared_pace", LEASE=1.0)`."""
+    """Other values of the constants of a module: `constants("frontier.turns", X=1.0)`."""
 
     def change(module: str, **values: object) -> None:
         for name, value in values.items():

@@ -110,7 +110,7 @@ async def test_what_a_dead_worker_had_comes_back(
     site: Site, queue: RedisServer, constants: Callable[..., None]
 ) -> None:
     """It took all there was, and gave no sign of life for a lease."""
-    constants("redis_queue", LEASE=1.0, BEAT=0.1)
+    constants("redis_queue", SILENT_FOR=1.0, BEAT=0.1)
     plain = site.authorities(3, "User-agent: *\nDisallow: /private\n")
     urls = [shop.url("/") for shop in plain]
     with redis.Redis(port=queue.port) as client:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_rep.redis_queue import BATCH, LEASE, HostQueue
+from scrapy_rep.redis_queue import BATCH, SILENT_FOR, HostQueue
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.test_host_queue import FEW, KEY, working
 from tests.crawl.test_workers import Workers, worker_of
@@ -73,7 +73,7 @@ def test_a_killed_worker_loses_nothing(
     """SIGKILL of one of three at any moment: others get what it had, and make that alone twice."""
     shops = Shops(site, 6, 25, 6)
     moment = random.Random(number).randint(1, 140), random.uniform(0.0, 0.2)
-    with working(queue, tmp_path, 3, shops.urls, QUEUE_LEASE=3.0) as workers:
+    with working(queue, tmp_path, 3, shops.urls, QUEUE_SILENT_FOR=3.0) as workers:
         workers.when(moment[0])
         time.sleep(moment[1])
         workers.processes[1].kill()
@@ -88,7 +88,7 @@ def test_a_killed_worker_loses_nothing(
 def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: Path) -> None:
     """SIGTERM at mid-crawl: nothing is lost, nothing comes twice, nothing has to lapse first."""
     shops = Shops(site, 3, 40, 6)
-    with working(queue, tmp_path, 2, shops.urls, QUEUE_LEASE=600.0) as workers:
+    with working(queue, tmp_path, 2, shops.urls, QUEUE_SILENT_FOR=600.0) as workers:
         workers.when(30)
         workers.processes[1].send_signal(signal.SIGTERM)
         workers.finish()
@@ -102,7 +102,7 @@ def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: 
     ("seconds", "lease"),
     [
         (5.0, 3.0),
-        pytest.param(10.0, LEASE, marks=waits),
+        pytest.param(10.0, SILENT_FOR, marks=waits),
     ],
 )
 def test_a_worker_that_stood_still_drops_what_others_have_got(
@@ -110,7 +110,7 @@ def test_a_worker_that_stood_still_drops_what_others_have_got(
 ) -> None:
     """SIGSTOP: only what it had may come twice, and only if that was for longer than a lease."""
     shops = Shops(site, 3, 40, 16)
-    with working(queue, tmp_path, 2, shops.urls, QUEUE_LEASE=lease) as workers:
+    with working(queue, tmp_path, 2, shops.urls, QUEUE_SILENT_FOR=lease) as workers:
         workers.when(30)
         workers.processes[1].send_signal(signal.SIGSTOP)
         time.sleep(seconds)
@@ -133,7 +133,7 @@ def test_a_worker_that_stood_still_drops_what_others_have_got(
     ("seconds", "lease"),
     [
         (4.0, 3.0),
-        pytest.param(10.0, LEASE, marks=waits),
+        pytest.param(10.0, SILENT_FOR, marks=waits),
     ],
 )
 def test_an_outage_of_redis_loses_nothing(
@@ -147,7 +147,7 @@ def test_an_outage_of_redis_loses_nothing(
     kept = ["--appendonly", "yes", "--appendfsync", "always"]
     with (
         running_server(*kept) as server,
-        working(server, tmp_path, 2, shops.urls, QUEUE_LEASE=lease) as workers,
+        working(server, tmp_path, 2, shops.urls, QUEUE_SILENT_FOR=lease) as workers,
     ):
         workers.when(30)
         server.stop()
@@ -211,7 +211,7 @@ def test_a_clock_of_redis_that_is_set_loses_nothing(
     shops = Shops(site, 3, 60, 20)
     with (
         server_with_own_clock() as (server, set_clock),
-        working(server, tmp_path, 3, shops.urls, QUEUE_LEASE=3.0) as workers,
+        working(server, tmp_path, 3, shops.urls, QUEUE_SILENT_FOR=3.0) as workers,
     ):
         workers.when(100)  # all have been in contact for longer than a lease
         set_clock(hours * 3_600.0)

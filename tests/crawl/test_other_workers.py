@@ -92,7 +92,7 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
     site: Site, store: Store, stored: Any, constants: Any
 ) -> None:
     """It is renewed, so that it outlasts its lease; after the crawl nobody has to wait for it."""
-    constants("frontier.shared_pace", LEASE=2.0, BEAT=0.2)
+    constants("frontier.shared_pace", TURN_TERM=2.0, BEAT=0.2)
     shop = paced(site, 0.3, Reply(200, delay=3.0))
     waits: list[float] = []
     watching = threading.Event()
@@ -176,7 +176,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has lapsed, and another worker has the next one: its end is waited for."""
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.TURN_TERM", 1.0)
     shop = paced(site, 0.2)
     ended: list[float] = []
     with closing(RedisStore(server.uri)) as store:
@@ -212,7 +212,7 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
     site: Site, store: Store, stored: Any, constants: Any, part: int
 ) -> None:
     """An exception at each place where something is called or awaited, an eighth at a time."""
-    constants("frontier.shared_pace", LEASE=0.5, RETRY=0.05, BEAT=0.1, UNUSED=0.2)
+    constants("frontier.shared_pace", TURN_TERM=0.5, RETRY=0.05, BEAT=0.1, UNUSED=0.2)
 
     async def visit() -> str:
         shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()

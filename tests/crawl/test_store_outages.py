@@ -193,7 +193,7 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
 ) -> None:
     """The answers for other hosts do not count, and those are not held up either."""
     lease, interval = 2.0, 0.1
-    constants("frontier.shared_pace", LEASE=lease, RETRY=0.1)
+    constants("frontier.shared_pace", TURN_TERM=lease, RETRY=0.1)
     dead, well = paced(site, interval), paced(site, interval)
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
@@ -236,7 +236,7 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     They may have made some to a host that this one has met only since.
     """
     interval = 0.5
-    constants("frontier.shared_pace", LEASE=0.4, RETRY=0.1, SETTLED=0.1)
+    constants("frontier.shared_pace", TURN_TERM=0.4, RETRY=0.1, SETTLED=0.1)
     shops = [paced(site, interval), paced(site, interval, Reply(200, delay=0.15))]
     robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
     late = site.authority(Reply(200, robots, delay=0.5))

@@ -343,7 +343,7 @@ def serving(estate: PacedEstate) -> str:
     return served[0]
 
 
-LEASE = 10.0
+TURN_TERM = 10.0
 
 
 @pytest.mark.slow
@@ -365,7 +365,7 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
     after = [min((at for at in each if at > killed_at), default=0.0) for each in times]
     longest = max(after) - killed_at
     print(f"held up for {longest:.1f} s at most")  # noqa: T201
-    assert longest < LEASE + 2.0 + 3.0  # and what a busy machine adds
+    assert longest < TURN_TERM + 2.0 + 3.0  # and what a busy machine adds
     assert {url for url, _ in workers.all_ends()} == set(urls)
 
 
@@ -383,7 +383,7 @@ def test_a_stopped_worker_makes_one_request_to_a_site_late_at_most(
     process = workers.processes[int(name.removeprefix("worker-"))]
     process.send_signal(signal.SIGSTOP)
     stopped_at = time.monotonic()
-    time.sleep(LEASE + 4.0)
+    time.sleep(TURN_TERM + 4.0)
     process.send_signal(signal.SIGCONT)
     went_on_at = time.monotonic()
     workers.finish()

@@ -1,7 +1,7 @@
 """`python -m tests.crawl.worker REDIS LOG SETTINGS`: one of several workers on a shared queue.
 
 SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name,
-`QUEUE_LEASE` that of the queue, and `CLOCK` the days by which the clock of the machine is at most
+`QUEUE_SILENT_FOR` that of the queue, and `CLOCK` the days by which the clock of the machine is at most
 wrong, now this way and now that. Each line of the log is how a request ended; it is written
 at once, so that it survives a SIGKILL.
 """
@@ -135,8 +135,8 @@ def main(uri: str, log: str, own: str) -> None:
         clock = WrongClock(days)
         parts.time = clock  # type: ignore[assignment]
         (RedisStore.__init__.__kwdefaults__ or {})["clock"] = clock.time
-    redis_queue.LEASE = chosen.pop("QUEUE_LEASE", redis_queue.LEASE)
-    redis_queue.BEAT = min(redis_queue.BEAT, redis_queue.LEASE / 6)
+    redis_queue.SILENT_FOR = chosen.pop("QUEUE_SILENT_FOR", redis_queue.SILENT_FOR)
+    redis_queue.BEAT = min(redis_queue.BEAT, redis_queue.SILENT_FOR / 6)
     inquiry.LEASE_TERM = chosen.pop("LEASE_TERM", inquiry.LEASE_TERM)
     # scrapy-redis passes stats the spider, which Scrapy asks no more.
     warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module="scrapy_redis")

@@ -93,7 +93,7 @@ async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
     assert taken(other, 1.0, INTERVAL, NAME).token is None
     worker.host.reserved_for = None
     worker.pace.settle(monotonic())
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.LEASE / 2)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.TURN_TERM / 2)
 
 
 async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
@@ -102,7 +102,7 @@ async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
     """A request waits, but no place is free for it."""
     await worker.take()
     worker.pace.settle(monotonic() + shared_pace.UNUSED)
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.LEASE / 2)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.TURN_TERM / 2)
 
 
 async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
@@ -112,7 +112,7 @@ async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any
     await worker.take()
     worker.host.withdraw(ASKER)
     worker.pace.ended(worker.host)
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.LEASE / 2)
+    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.TURN_TERM / 2)
 
 
 async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
@@ -235,7 +235,7 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that asked just before makes one more request without it; intervals may be shorter."""
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.LEASE", 0.4)
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.TURN_TERM", 0.4)
     monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
     store = ScriptedStore(down)
     worker = Worker(store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -137,3 +138,13 @@ def test_what_was_said_about_the_use_of_a_page_is_forgotten_when_new_rules_say_n
     assert noted_for(request) is not None
     account.passed(asked, Told().rules, Judgement())
     assert noted_for(request) is None
+
+
+def test_a_decision_by_rules_has_every_field() -> None:
+    """Each has a default, so nothing else names one that is not set."""
+    told = Told(b"User-agent: *\nCrawl-delay: 2\nContent-Usage: search=y\nDisallow: /x\n")
+    told.listen()
+    told.decisions.passed(ASKED, told.rules, Judgement())
+    [heard] = told.heard
+    unset = {each.name for each in fields(heard) if getattr(heard, each.name) is None}
+    assert unset == {"requested", "error"}

@@ -83,4 +83,5 @@ def test_a_change_of_each_key_is_shown(key: str) -> None:
 @rows("key", PACE)
 def test_each_key_is_in_the_guide(key: str) -> None:
     """Operators see what is obeyed."""
-    assert key.capitalize() in GUIDE.read_text("utf-8"), f"{GUIDE.name} does not name {key}"
+    obeyed = GUIDE.read_text("utf-8").partition("``Visit-time`` is not read")[0]
+    assert key.capitalize() in obeyed, f"{GUIDE.name} does not name {key}"

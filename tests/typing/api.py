@@ -55,7 +55,7 @@ class ShopSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """With a listener to the one signal that the package sends."""
+        """With a listener to a signal."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.rules_known, signal=signals.robots_parsed)
         return spider
