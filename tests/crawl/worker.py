@@ -1,9 +1,9 @@
 """`python -m tests.crawl.worker REDIS LOG SETTINGS`: one of several workers on a shared queue.
 
 SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name,
-`QUEUE_SILENT_FOR` that of the queue, and `CLOCK` the days by which the clock of the machine is at most
-wrong, now this way and now that. Each line of the log is how a request ended; it is written
-at once, so that it survives a SIGKILL.
+`QUEUE_SILENT_FOR` that of the queue, and `CLOCK` the days by which the clock of the machine is at
+most wrong, now this way and now that. Each line of the log is how a request ended; it is written at
+once, so that it survives a SIGKILL.
 """
 
 from __future__ import annotations
