@@ -245,7 +245,7 @@ def in_crawl(project: Project, work: Work[T]) -> T:
     # The add-on raises an error that is both for a bad setting; its text says all.
     is_setting = isinstance(failure, SystemExit) and isinstance(failure, ValueError)
     said = str(failure) if is_setting else described(failure)
-    raise EndingError(f"the crawl cannot start: {said}")
+    raise EndingError(f"no robots.txt can be fetched: {said}")
 
 
 def _crawl(settings: Any, spider: type[Spider]) -> BaseException | None:

@@ -182,6 +182,8 @@ def _lack(line: DecisionLine, run: RunLine | None, found: Record | None) -> str:
         return "an override may have set its rules"
     if run.settings.get("log_urls") != "full":
         return "the log does not have its whole URL"
+    if line.record is None:
+        return "its rules were fetched without an archive"
     return "the archives lack its record" if found is None else found.damage
 
 
