@@ -22,6 +22,7 @@ from scrapy_rep.parts import Parts
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scrapy_names import UnknownScrapyError
 from scrapy_rep.settings import check_obeyed, obeys
+from scrapy_rep.sites.exchange import EXCHANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,8 +126,8 @@ class RepDownloaderMiddleware:
         One that had to wait for its turn is judged again: the rules may have changed meanwhile.
         """
         try:
-            if request.meta.get("proxy"):
-                returned = await self._parts.gate.check_proxy(request)
+            if self._parts.gate.was_judged_by_another_way(request):
+                returned = await self._parts.gate.check_way(request)
                 if returned is not None:
                     return returned
             waits = self._parts.turns.arrive(request)
@@ -287,5 +288,7 @@ class RepLastStep:
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Note that a download has failed."""
+        if (exchange := request.meta.get(EXCHANGE)) is not None:
+            exchange.has_failed = True
         if self._middleware is not None:
             self._middleware.left(request)

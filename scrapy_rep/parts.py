@@ -75,7 +75,7 @@ class Parts:
         self.overrides = AppliedOverrides(overrides, stats, settings.pace_policy, time.time)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
-        self.explainer = Explainer(identity, self.cache, judge)
+        self.explainer = Explainer(identity, self.cache, judge, self._sent)
         self.account = Account(stats, self._make_decisions(), self.overrides)
         self.gate = Gate(
             identity=identity,

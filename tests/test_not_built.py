@@ -246,7 +246,10 @@ def test_scrapy_crawl_without_scrapy_cfg_obeys(site: Site, deployed: Path) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["check", "http://127.0.0.1/"], f"no robots.txt can be fetched: ValueError: {UNCONFIGURED}"),
+        (
+            ["check", "http://127.0.0.1/"],
+            f"no robots.txt can be fetched: ValueError: {UNCONFIGURED}",
+        ),
         (["store", "list"], UNCONFIGURED),
     ],
 )

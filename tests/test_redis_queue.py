@@ -186,7 +186,8 @@ def test_the_last_worker_takes_away_what_was_known_of_the_sites(client: Any) -> 
     queue._leave()
     assert client.zcard(f"{KEY}:due") == 1  # the other one is there
     other._leave()
-    assert client.keys("*") == []
+    assert client.keys("*") == [f"{KEY}:workers".encode()]
+    assert 0 < client.ttl(f"{KEY}:workers") <= 86_400
 
 
 def test_the_last_worker_does_not_wait_for_one_that_was_killed(client: Any) -> None:
@@ -197,7 +198,19 @@ def test_the_last_worker_does_not_wait_for_one_that_was_killed(client: Any) -> N
     assert popped(last) == pages("a", 1)
     client.zadd(f"{KEY}:workers", {killed._worker: 1})  # its lease is over
     last._leave()
-    assert client.keys("*") == []
+    assert client.keys("*") == [f"{KEY}:workers".encode()]
+    assert 0 < client.ttl(f"{KEY}:workers") <= 86_400
+
+
+def test_what_others_have_taken_meanwhile_is_not_moved(client: Any) -> None:
+    """Between the look at the list of an older class and the move."""
+    older, queue = queue_of(client, scrapy_redis.queue.FifoQueue), queue_of(client)
+    push(older, *pages("a", 3))
+    found = client.lrange(KEY, 0, -1)[::-1]
+    assert older.pop().url == pages("a", 3)[0]
+    pairs = [each for data in found for each in (data, queue._place_in(data))]
+    queue._older._script(queue._keys, pairs)
+    assert (popped(queue), len(older)) == (pages("a", 3)[1:], 0)
 
 
 def test_a_leave_that_is_repeated_has_one_effect(client: Any) -> None:

@@ -190,6 +190,17 @@ def test_a_request_that_is_not_given_out_yet_keeps_a_new_site_without_a_store(
     assert worker.due_in == near(UNDER_WAY)
 
 
+def test_a_refusal_takes_no_pace_back(worker: Worker) -> None:
+    """One that another request has said meanwhile."""
+    first, second = worker.taken(f"{SITE}/1", f"{SITE}/2")
+    for request in (first, second):
+        worker.queue._held[request].known = 0.0
+    worker.queue.handed_out(first, 20.0)
+    worker.queue.handed_out(second, None)
+    worker.step()
+    assert (worker.due_in, worker.pace) == (near(20.0 + UNDER_WAY), 20.0)
+
+
 @pytest.mark.parametrize("interval", [None, 20.0])
 def test_a_refusal_says_nothing_of_the_pace(worker: Worker, interval: float | None) -> None:
     """Its site may be asked again at once, by the pace that is known."""

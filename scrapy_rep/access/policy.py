@@ -297,9 +297,11 @@ def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: P
     if outcome.status in REFUSALS:
         before = entry.refusal
         if before is not None and now < expires_at(before, policy):
-            # It lives no longer than the first one did: who asked then may be served by now.
-            life = expires_at(before, policy) - now
-            life = life if answer.lifetime is None else min(answer.lifetime, life)
+            life = answer.lifetime
+            if not before.refused_to <= answer.refused_to:
+                # Others were refused before, who may be served by now: it lives no longer for them.
+                left = expires_at(before, policy) - now
+                life = left if life is None else min(life, left)
             refused = answer.refused_to | before.refused_to
             answer = replace(answer, refused_to=refused, lifetime=life)
         return Entry(_dated_by(now, entry.answer), answer)

@@ -34,7 +34,8 @@ class Decisions:
 
     ``agent_of(request)`` returns the names that a request goes by; ``known(authority)`` what memory
     holds, usable or not; ``weigh`` measures rules again that were asked for a verdict.
-    ``overridden`` are the authorities with overrides, and ``sent(url)`` is a URL as it is sent.
+    ``overridden`` are the authorities with overrides, and ``sent(request, page)`` is a page as it
+    is sent.
 
     The methods for requests that go on raise the ``IgnoreRequest`` of a listener.
     """
@@ -47,7 +48,7 @@ class Decisions:
         weigh: Callable[[Authority, CachedRules], None],
         paces: PacePolicy,
         overridden: Container[Authority],
-        sent: Callable[[str], str],
+        sent: Callable[[Request, str], str],
     ):
         self._signals = signals
         self._agent_of = agent_of
@@ -137,7 +138,7 @@ class Decisions:
     def _page_of(self, request: Request) -> str:
         """Return the URL of the page that was asked for; that of the request if it names none."""
         try:
-            return self._sent(page_of(request))
+            return self._sent(request, page_of(request))
         except ValueError:
             return request.url
 

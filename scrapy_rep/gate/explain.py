@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
@@ -39,10 +39,18 @@ class LookUp(NamedTuple):
 class Explainer:
     """Answers what would become of a request, without one: nothing is refused or held up.
 
-    A robots.txt that has to be fetched for an answer is counted as any other is.
+    A robots.txt that has to be fetched for an answer is counted as any other is. ``sent(request,
+    page)`` is a page as it is sent.
     """
 
-    def __init__(self, identity: Identity, cache: RobotsCache, judge: Judge):
+    def __init__(
+        self,
+        identity: Identity,
+        cache: RobotsCache,
+        judge: Judge,
+        sent: Callable[[Request, str], str],
+    ):
+        self._sent = sent
         self._identity = identity
         self._cache = cache
         self.judge = judge
@@ -59,7 +67,7 @@ class Explainer:
         if authority is None:
             return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None)
         cached = await self._cache.lookup(authority, None)
-        asked = asked_for(url, authority, tokens)
+        asked = asked_for(self._sent(Request(url), url), authority, tokens)
         verdict, by = self.judge.final_verdict(asked, cached)
         return LookUp(verdict, tokens, authority, cached, by)
 

@@ -5,9 +5,10 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 The frontier asks :meth:`Gate.blocked_by` before it hands out a request, and the request is judged
 then. At the middleware the judgement still holds unless something has changed since, so that each
-request is judged once by each set of rules; one that had to wait for its turn is judged again when
-that has come. Rules are missing at the middleware only for direct downloads, for what a middleware
-before the gate has changed, and if they have expired since: these requests wait in place.
+request is judged once by each set of rules. One that had to wait for its turn, or that is sent in
+another way than its robots.txt was asked for, is judged again at the last step. Rules are missing
+at the middleware only for direct downloads, for what a middleware before the gate has changed, and
+if they have expired since: these requests wait in place.
 
 A check is 5 % faster because it looks for keys of the meta before it calls what reads them.
 """
@@ -20,15 +21,16 @@ from weakref import ReferenceType, ref
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import Asker
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.states import REFUSED, Block, State
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
-from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of, requested_url
+from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
-from scrapy_rep.sites.asking import asker_of
+from scrapy_rep.sites.asking import way_of
 from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class Judged(NamedTuple):
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch, and ``sent(url)`` a URL as it is sent.
+    ``clock()`` is in seconds since the epoch, and ``sent(request, page)`` a page as it is sent.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Gate:
         account: Account,
         stats: RepStats,
         clock: Callable[[], float],
-        sent: Callable[[str], str],
+        sent: Callable[[Request, str], str],
         defer_unreachable: float,
     ):
         self._identity = identity
@@ -208,12 +210,10 @@ class Gate:
 
         Raises ``ValueError`` for a URL without a usable host.
         """
-        url = page_of(request) if PAGE in request.meta else self._sent(request.url)
-        authority = state.authority = authority_of(url)
-        if "verbatim_url" in request.meta:  # Scrapy has left it as it is; its handlers do not
-            url = requested_url(url)
+        page = page_of(request) if PAGE in request.meta else request.url
+        authority = state.authority = authority_of(page)
         state.host = "" if authority is None else authority.host
-        state.url = url
+        state.url = self._sent(request, page)
 
     # --- what the middleware asks
 
@@ -348,25 +348,35 @@ class Gate:
                 return returned
             has_turn = True
 
-    async def check_proxy(self, request: Request) -> Request | None:
-        """Judge a request again if it was judged by a refusal to another proxy than its own.
+    def was_judged_by_another_way(self, request: Request) -> bool:
+        """Return whether a request may rest on a refusal that does not hold for how it is sent.
 
-        A middleware behind the gate may have chosen the proxy. Returns or raises as :meth:`check`
-        does.
+        A middleware behind the gate may have chosen its proxy, or the browser that it impersonates.
         """
         state = self._frontier.states.get(request)
-        authority = None if state is None else state.authority
-        if state is None or authority is None or request.meta.get("dont_obey_robotstxt"):
-            return None
-        cached = self._cache.held(authority)
-        refusal = None if cached is None else cached.refusal
-        if refusal is None or refusal.holds_for(asker_of(request, authority)):
+        if state is None or state.authority is None or request.meta.get("dont_obey_robotstxt"):
+            return False
+        cached = self._cache.held(state.authority)
+        if cached is None or cached.refusal is None:
+            return False
+        is_robots_txt = state.authority.has_its_rules_at(state.url)
+        return not (is_robots_txt or cached.refusal.holds_for(Asker(way_of(request.meta))))
+
+    async def check_way(self, request: Request) -> Request | None:
+        """Judge a request by the rules that count for how it is sent.
+
+        Returns or raises as :meth:`check` does.
+        """
+        state = self._frontier.states[request]
+        if (authority := state.authority) is None:
             return None
         asked = Asked(request, state.url, authority, self._identity.of(request))
         found = await self._rules(asked, self._cache.consult(authority, request))
         if found.interrupted:
             return to_come_back(request)
-        self._raise_refusal(asked, found, self._judgement(asked, found, state))
+        judgement = self._judgement(asked, found, state)
+        self._raise_refusal(asked, found, judgement)
+        self._account.passed(asked, found, judgement)
         return None
 
     def is_direct(self, request: Request) -> bool:

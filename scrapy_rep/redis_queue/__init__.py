@@ -124,7 +124,8 @@ class HostQueue(Base):  # type: ignore[misc]
         crawler = self._crawler = getattr(spider, "crawler", None)
         self._is_open = crawler is not None
         """Whether a crawl uses it, so that there are timers."""
-        self._is_alone = crawler is not None and not crawler.settings.get("REP_STORE")
+        store = None if crawler is None else crawler.settings.get("REP_STORE")
+        self._is_alone = crawler is not None and store in (None, "", "memory:")
         """Whether nothing but this queue keeps the pace of a site."""
         self._stats = RepStats(None if crawler is None else crawler.stats)
         frontier = None if crawler is None else frontier_of(crawler)
@@ -247,9 +248,9 @@ class HostQueue(Base):  # type: ignore[misc]
         if held is None or held.name.startswith("-"):  # no rules govern it, so no pace does
             return
         its = held.interval = round(interval or 0.0, 6)  # in microseconds, as Redis has it
-        if interval is None:
+        if interval is None and held.known != 0.0:  # otherwise it is in the ring already
             self.not_before(held.name, 0.0, held.known)
-        elif its != held.known:
+        elif interval is not None and its != held.known:
             self.not_before(held.name, its and its + UNDER_WAY, its)
 
     def ended(self, request: Request, seconds: float) -> None:

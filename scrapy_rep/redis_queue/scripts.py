@@ -170,7 +170,8 @@ if #taken == 0 then
     redis.call('ZADD', workers, n(-now), worker)  -- in case that this step is repeated
     local others = redis.call('ZCOUNT', workers, n(now), '+inf')
     if others + redis.call('EXISTS', hosts, out, older) == 0 then
-      redis.call('UNLINK', due, pace, pushed, workers)
+      redis.call('UNLINK', due, pace, pushed)
+      redis.call('EXPIRE', workers, 86400)  -- one that was declared dead has to learn that
     end
     return {now, 'left', 0, 0, 0}
   end

@@ -208,7 +208,7 @@ def origin_of(uri: str) -> str:
 
 
 def readings(path: str, form: NormalForm) -> list[str]:
-    """Return a path and query in octets and, if it may be sent in another form, that as well.
+    """Return a path and query in octets and, if it may be sent in other forms, those as well.
 
     Characters outside ASCII stand for their octets in UTF-8.
     """
@@ -217,11 +217,12 @@ def readings(path: str, form: NormalForm) -> list[str]:
         path = path.partition("#")[0]
     if not path.isascii():
         path = utf8_octets(path).decode("latin-1")
-    if form.removes_dots and (ends_with_semicolon(path) or "/." in path or "/%2" in path):
-        plain = _without_dot_segments(_EMPTY_PARAMETERS.sub(r"\1", path))
-        if plain != path:
-            return [path, plain]
-    return [path]
+    found = [path]
+    if form.removes_dots and ends_with_semicolon(path):
+        found.append(_EMPTY_PARAMETERS.sub(r"\1", path))
+    if form.removes_dots and ("/." in path or "/%2" in path):
+        found += [_without_dot_segments(one) for one in found]
+    return [*dict.fromkeys(found)]
 
 
 def ends_with_semicolon(uri: str) -> bool:

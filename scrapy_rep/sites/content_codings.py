@@ -70,6 +70,12 @@ _MOST_MEMBERS = 1000
 _ZSTD_WINDOW_LOG = 23
 """The largest window of the zstd coding is 8 MiB (RFC 9659)."""
 
+_BEFORE_A_TEXT = re.compile(rb"<html[^>]*><head>.{0,1000}?</head><body[^>]*><pre[^>]*>", re.DOTALL)
+"""What Chromium and Firefox put before a text to show it."""
+
+_ESCAPED = {b"&lt;": b"<", b"&gt;": b">", b"&nbsp;": b"\xc2\xa0", b"&amp;": b"&"}
+"""What they escape in it (HTML, "serializing HTML fragments")."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
@@ -96,7 +102,7 @@ def plain_octets(
 
     ``codings`` are the values of ``Content-Encoding``; ``cut`` says that the download was cut on
     purpose. A gzip file is decoded even if no header announces it. An empty body is an empty file,
-    whatever its coding.
+    whatever its coding. If a browser has made a page of a text to show it, this is the text.
 
     Raises :class:`CodingError`.
     """
@@ -115,7 +121,18 @@ def plain_octets(
         raise CodingError(f"Content-Encoding {unknown[0].decode('latin-1')[:40]} was not decoded")
     if body and _GZIP_MAGIC.startswith(body[:2]):
         body, cut = _decoded(b"gzip", body, most, cut)
-    return body[:most], cut or len(body) > most
+    return _shown_text(body[:most]), cut or len(body) > most
+
+
+def _shown_text(body: bytes) -> bytes:
+    """Return the text that a page shows which a browser has made of it; any other body as it is."""
+    before = _BEFORE_A_TEXT.match(body) if body.startswith(b"<html") else None
+    if before is None:
+        return body
+    text = body[before.end() :].partition(b"</pre>")[0]
+    for escaped, plain in _ESCAPED.items():
+        text = text.replace(escaped, plain)
+    return text
 
 
 def _is_text(body: bytes) -> bool:

@@ -65,7 +65,7 @@ class Exchange:
         self.was_shown = False
         """Whether the response was seen as it came; a custom downloader may not show it."""
         self.has_failed = False
-        """Whether the last download has brought no response."""
+        """Whether the last download has brought no response, or was not made."""
         self._limit = limit
         self._numbers = numbers
         self._received = received
@@ -77,11 +77,11 @@ class Exchange:
         Other components may have a download repeated: this is called for each. Raises
         :class:`TooManyRequestsError` if the fetch may make no more.
         """
+        self.has_failed = True
         if next(self._numbers, None) is None:
             download.close()
             raise TooManyRequestsError("other components repeat its requests without end")
         self._running = deferred_from_coro(download)
-        self.has_failed = True
         try:
             response: Response = await maybe_deferred_to_future(self._running)
             self.has_failed = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
@@ -54,10 +53,6 @@ _FORWARD_PROXIES = frozenset(
     b"3proxy ccproxy freeproxy mitmproxy polipo privoxy squid tinyproxy wingate ziproxy".split()
 )
 """What forward proxies call themselves in the ``Server`` of their own answers."""
-
-
-_BEFORE_A_TEXT = re.compile(rb"<html[^>]*><head>.{0,1000}?</head><body[^>]*><pre[^>]*>", re.DOTALL)
-"""What Chromium and Firefox put before a text to show it. They escape three characters of it."""
 
 
 def cause_of(error: BaseException) -> Cause:
@@ -150,9 +145,6 @@ def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
     """
     # One octet more than the limit shows that there is more.
     body, cut = plain_octets(response.body, codings_of(response), limit + 1, cut)
-    if body.startswith(b"<html") and (before := _BEFORE_A_TEXT.match(body)) is not None:
-        shown = body[before.end() :].partition(b"</pre>")[0]
-        body = shown.replace(b"&lt;", b"<").replace(b"&gt;", b">").replace(b"&amp;", b"&")
     cut = cut or len(body) > limit
     # A body cut during the download may decode to less than the limit: its last line is partial.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_rep.access.entry import Answer, Entry, Failure, merge
+from scrapy_rep.access.entry import Answer, Asker, Entry, Failure, merge
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Success, Unavailable, Unreachable
 from scrapy_rep.access.policy import (
     DECISIONS,
@@ -378,3 +378,17 @@ def test_a_refusal_through_a_proxy_hides_no_copy_while_the_site_cannot_be_reache
     assert standing(refused, NOW + 20.0, POLICY).decision is Decision.ALLOW_ALL
     failing = learn(refused, DOWN, NOW + 20.0, POLICY)
     assert standing(failing, NOW + 30.0, POLICY).decision is Decision.FOLLOW
+
+
+def test_a_refusal_lives_no_longer_because_others_are_refused_as_well() -> None:
+    """RFC 9309 section 2.4: who was refused first may be served by now, and asks again."""
+    first, second = Asker("p:1"), Asker("p:2")
+    refused = Unavailable(403, proxied=True, refused_to=frozenset({first}))
+    entry = learn(None, refused, NOW, POLICY)
+    both = learn(entry, replace(refused, refused_to=frozenset({second})), NOW + 70_000.0, POLICY)
+    assert both.refusal is not None
+    assert both.refusal.refused_to == {first, second}
+    assert expires_at(both.refusal, POLICY) == NOW + 86_400.0
+    renewed = learn(entry, refused, NOW + 80_000.0, POLICY)
+    assert renewed.refusal is not None
+    assert expires_at(renewed.refusal, POLICY) == NOW + 80_000.0 + 86_400.0

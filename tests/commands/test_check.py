@@ -181,3 +181,6 @@ def test_every_reactor_will_do(shop: Authority, mode: str) -> None:
     ended = robots("check", shop.url("/private"), *options(MODES[mode]))
     assert ended.status == 1
     assert ended.out.startswith("disallowed")
+    shop.robots = "User-agent: *\nDisallow: /a(b)\n"  # as aiohttp sends it
+    ended = robots("check", shop.url("/a%28b%29"), *options(MODES[mode]))
+    assert ended.status == (mode == "none")

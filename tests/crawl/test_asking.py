@@ -521,12 +521,21 @@ class ProxyOfEach:
     @classmethod
     def from_crawler(cls, crawler: Any) -> ProxyOfEach:
         """Take the two from the settings."""
-        return cls(crawler.settings.getlist("PROXIES"))
+        return cls(crawler.settings["PROXIES"].split())
 
     def process_request(self, request: Any) -> None:
         """Choose one, unless there is one."""
         is_page = not request.meta.get("dont_obey_robotstxt")
         request.meta.setdefault("proxy", self.proxies[is_page])
+
+
+class DirectPages:
+    """Takes the proxies of pages away, behind the gate."""
+
+    def process_request(self, request: Any) -> None:
+        """Take it away."""
+        if not request.meta.get("dont_obey_robotstxt"):
+            request.meta.pop("proxy", None)
 
 
 async def test_a_refusal_to_another_proxy_than_is_chosen_behind_the_gate_does_not_hold(
@@ -537,13 +546,27 @@ async def test_a_refusal_to_another_proxy_than_is_chosen_behind_the_gate_does_no
     refused.authority("http://shop.example", Reply(403))
     shop = served.authority("http://shop.example", RULES)
     proxies = {
-        "PROXIES": [refused.url, served.url],
+        "PROXIES": f"{refused.url} {served.url}",
         "DOWNLOADER_MIDDLEWARES": {f"{__name__}.ProxyOfEach": 350},
     }
     urls = [f"http://shop.example/{path}" for path in ("private", "open", "private?2")]
     result = await visit(urls, OneByOneSpider, mode=mode, **proxies)
     assert result.kinds == ["forbidden", "downloaded", "forbidden"]
     assert [hit.target for hit in shop.page_hits] == ["/open"]
+
+
+async def test_a_refusal_to_a_proxy_that_is_taken_away_behind_the_gate_does_not_hold(
+    site: Site,
+) -> None:
+    """Its pages go without one, and see rules."""
+    shop, refused = site.authority(RULES), Proxy(site)
+    refused.authority(shop.url(""), Reply(403))
+    late = {"DOWNLOADER_MIDDLEWARES": {DirectPages: 350}}
+    plans = [
+        {"url": shop.url(path), "meta": {"proxy": refused.url}} for path in ("/private", "/open")
+    ]
+    result = await visit(plans, OneByOneSpider, **late)
+    assert result.kinds == ["forbidden", "downloaded"]
 
 
 async def test_a_login_of_the_page_is_not_for_the_proxy(site: Site) -> None:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from scrapy_rep import RobotsTxt
 from tests.crawl.harness import visit
@@ -51,14 +48,21 @@ async def test_no_form_in_which_a_url_is_sent_is_forbidden(
             assert robots.allowed(line["url"], "mybot") is line["allowed"]
 
 
-VERBATIM: list[Any] = ["{} ", "{}?", "{}\t", " {}", "\t{}", "\x01{}"]
+VERBATIM = ["{} ", "{}?", "{}\t", " {}", "\t{}", "\x01{}"]
 
 
-@pytest.mark.parametrize("form", VERBATIM)
-async def test_a_url_that_scrapy_leaves_as_it_is_obeys(site: Site, form: str) -> None:
-    """Since 2.19, ``verbatim_url`` keeps what handlers drop before they send it."""
-    shop = site.authority(RULES)
-    plan = {"url": form.format(shop.url("/v")), "meta": {"verbatim_url": True}}
-    result = await visit([plan])
+async def test_a_url_that_scrapy_leaves_as_it_is_obeys(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
+    """Since 2.19, ``verbatim_url`` keeps what handlers may drop before they send it."""
+    shop = site.authority(f"{RULES}Disallow: /e%28\n")
+    urls = [*(form.format(shop.url("/v")) for form in VERBATIM), shop.url("/e%28")]
+    plans = [{"url": url, "meta": {"verbatim_url": True}, "dont_filter": True} for url in urls]
+    path = tmp_path / "log.jsonl"
+    result = await visit(plans, mode=mode, REP_DECISION_LOG=str(path))
     assert result.downloaded == []
     assert shop.page_hits == []
+    robots = RobotsTxt.parse(f"{RULES}Disallow: /e%28\n")
+    for line in map(json.loads, path.read_text().splitlines()):
+        if line.get("rule") is not None:
+            assert not robots.allowed(line["url"], "mybot")

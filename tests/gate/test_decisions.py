@@ -52,7 +52,13 @@ class Told:
         paces = RepSettings().pace_policy
         sender = SignalSender(self.crawler)
         self.decisions = Decisions(
-            sender, lambda _: ASKED.agent, lambda _: self.rules, self._weigh, paces, (), str
+            sender,
+            lambda _: ASKED.agent,
+            lambda _: self.rules,
+            self._weigh,
+            paces,
+            (),
+            lambda _, page: page,
         )
         self.heard: list[RobotsDecision] = []
 

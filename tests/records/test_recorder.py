@@ -138,7 +138,13 @@ class Recorded:
         self.crawler.signals.connect(self.recorder.decided, signal=robots_decided)
         sender, paces = SignalSender(self.crawler), settings.pace_policy
         self.decisions = Decisions(
-            sender, lambda _: ("mybot",), lambda _: known, lambda *_: None, paces, (), str
+            sender,
+            lambda _: ("mybot",),
+            lambda _: known,
+            lambda *_: None,
+            paces,
+            (),
+            lambda _, page: page,
         )
 
 

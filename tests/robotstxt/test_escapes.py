@@ -229,6 +229,13 @@ def test_a_path_is_also_read_as_it_is_sent_without_its_empty_parameters(
     assert answers(f"Disallow: {sent}$", path, "google") == {sent != written}
 
 
+def test_a_path_may_have_dot_segments_and_empty_parameters() -> None:
+    """Clients drop one of them, the other, both or none."""
+    assert readings("/a/../b;", RFC) == ["/a/../b;", "/a/../b", "/b;", "/b"]
+    for disallowed in ("/a/", "/b;", "/b$", "/a/../b$"):
+        assert answers(f"Disallow: {disallowed}", "/a/../b;") == {False}
+
+
 def test_robots_txt_is_allowed_by_what_it_is_and_nothing_else() -> None:
     """RFC 9309 section 2.2.2: /robots.txt is implicitly allowed, a way round it is not."""
     assert answers("Disallow: /", "/robots.txt") == {True}
