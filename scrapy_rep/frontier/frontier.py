@@ -19,11 +19,13 @@ first, and all requests go to the gate, where they wait in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sized
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy_rep.access.authority import Authority, authority_in
+from scrapy_rep.access.entry import CLOCK_TOLERANCE
 from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.cluster import ClusterFront
 from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
@@ -139,6 +141,8 @@ class Frontier:
         """Whether what the scheduler has at a stop is there in the next run."""
         self._alarm = Alarm(self._time_has_come)
         self._looked_at = 0.0
+        self._last_time = 0.0
+        """What the clock has said when a site was last parked until a time."""
         self._asked_in_vain = False
         self.progress = Progress(
             stats,
@@ -324,7 +328,8 @@ class Frontier:
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
-            self._alarm.set(block.what - self._clock())
+            self._last_time = self._clock()
+            self._alarm.set(block.what - self._last_time)
         return block
 
     def rules_of(self, key: str) -> Block | None:
@@ -393,7 +398,11 @@ class Frontier:
         self._guarded(self.sites.freed, FETCH)
 
     def _time_has_come(self) -> None:
-        following = self._guarded(self.sites.time_is, self._clock())
+        before, now = self._last_time, self._clock()
+        self._last_time = now
+        if now < before - CLOCK_TOLERANCE:
+            now = inf  # it was set back, and these times are of the old clock: all are asked again
+        following = self._guarded(self.sites.time_is, now)
         if following is not None:
             self._alarm.set(following - self._clock())
 

@@ -138,7 +138,7 @@ class FetchDemand:
     def __init__(self, concurrent: int, pauses: Callable[[], int], may_begin: Callable[[], None]):
         self._pauses = pauses
         self._most_young = max(_MOST_YOUNG, concurrent)
-        self._most_old = min(_MOST_OLD, _most_files() // 2)
+        self._most_old = min(_MOST_OLD, most_files() // 2)
         self._may_begin = may_begin
         self._young: OrderedDict[Authority, int] = OrderedDict()
         """The tick at which each of them began, the oldest first."""
@@ -181,7 +181,7 @@ class FetchDemand:
             self._may_begin()
 
 
-def _most_files() -> int:
+def most_files() -> int:
     """Return how many files the process may open."""
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit  # not on Windows

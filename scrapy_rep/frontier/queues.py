@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.frontier import frontier_of
-from scrapy_rep.frontier.limits import slot_of
+from scrapy_rep.frontier.limits import most_files, slot_of
 from scrapy_rep.frontier.request_state import restored
 from scrapy_rep.frontier.stop import in_order_of_queues
 from scrapy_rep.robotstxt.printable import printable_error, without_credentials
@@ -53,6 +54,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         self._heads: dict[Request, str] = {}
         """The requests that were taken and are not given out, with their keys; the oldest first."""
         self._queued = sum(sizes.values())
+        self._most_files = most_files() // 2
+        """Files that may be open before requests of further sites are kept in memory."""
         self._could_not_keep = False
         frontier = frontier_of(crawler)
         self._frontier = frontier if frontier is not None and frontier.is_open else None
@@ -70,7 +73,10 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         """
         frontier = self._frontier
         key = None if frontier is None else frontier.key_of(request)
-        self._push(slot_of(request) if key is None else key, request)
+        place = slot_of(request) if key is None else key
+        if self._folder and place not in self.pqueues:
+            self._leave_files_to_downloads()
+        self._push(place, request)
         if frontier is not None and key is not None:
             frontier.pushed(key)
 
@@ -83,11 +89,25 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         except Exception as error:
             if is_new and key in self.pqueues:
                 self._forget(key)
-            if isinstance(error, OSError):  # more sites than files may be open, or a full disk
-                self._complain(error)
-                raise ValueError(f"it cannot be kept on disk: {error}") from error
+            if isinstance(error, OSError):  # as of a full disk
+                raise self._not_kept(error) from error
             raise
         self._queued += 1
+
+    def _leave_files_to_downloads(self) -> None:
+        """Raise ``ValueError`` if half of the files that may be open are."""
+        try:
+            lowest = os.open(os.devnull, os.O_RDONLY)
+            os.close(lowest)
+            if lowest >= self._most_files:
+                raise OSError(errno.EMFILE, "half of the files that may be open are")
+        except OSError as error:
+            raise self._not_kept(error) from error
+
+    def _not_kept(self, error: OSError) -> ValueError:
+        """Return what tells Scrapy's scheduler to keep a request in memory; say so once."""
+        self._complain(error)
+        return ValueError(f"it cannot be kept on disk: {error}")
 
     def take(self, key: str) -> Request | None:
         """Return the next request of a site; it counts until :meth:`pop` gives it out."""

@@ -26,6 +26,13 @@ ask each other for ever.) Without passing on, a wake-up is lost whenever a woken
 wait for something else. The invariant: if something is free and a site is parked for it, one site
 that was woken for it has not been asked yet.
 
+**A site keeps its place** if it has waited for a turn or for a slot, was asked, and has to wait
+once more: for the turn that a store has to grant, for rules that have expired meanwhile, or for the
+slot again. It is ahead of all others in the line that it comes to. At the end, it might never get
+through: a turn of a store is held for four seconds, rules may live for a minute, and a line may
+take longer. A known site whose rules have expired is ahead of all new ones that wait for a fetch:
+it needs one for a page at most, and they get every second page.
+
 **The head** stays in memory while its site is parked. If the queue gets a more urgent request
 meanwhile, that becomes a second head. A site whose rules are not known is parked at the push, by
 its key, without a head: what waits for a fetch stays in its queue.
@@ -34,7 +41,7 @@ its key, without a head: what waits for a fetch stays in its queue.
 from __future__ import annotations
 
 from bisect import insort
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from heapq import heappop, heappush
 from itertools import count
 from operator import itemgetter
@@ -112,6 +119,7 @@ class Site:
         "block",
         "counted",
         "heads",
+        "is_next",
         "key",
         "size",
         "state",
@@ -125,6 +133,8 @@ class Site:
         """What it is parked for."""
         self.woken_by: Block | None = None
         """What it was woken for, until it is asked."""
+        self.is_next = False
+        """It was asked in its turn, and has to wait once more: it keeps its place."""
         self.heads: list[Head] | tuple[()] = ()
         self.size = 0
         """Its requests, heads included."""
@@ -282,7 +292,10 @@ class Sites:
 
     def _make_ready(self, site: Site, event: Event, line: Line[Site]) -> None:
         self._move(site, event, READY)
-        line.append(site)
+        if site.is_next and isinstance(line, deque):
+            line.appendleft(site)
+        else:
+            line.append(site)
         if not self._is_asking:
             self._wake()
 
@@ -291,7 +304,11 @@ class Sites:
         site.block = block
         if block not in self._parked:
             self._parked[block] = OrderedDict() if block.state in _CROWDED else {}
-        self._parked[block][site] = None
+        parked = self._parked[block]
+        parked[site] = None
+        is_next = site.is_next or (block == FETCH and event is Event.ASKED)
+        if is_next and isinstance(parked, OrderedDict):
+            parked.move_to_end(site, last=False)
         if block.state is State.ROOM:
             if self._admission.is_full(block):
                 self._busy_slots.pop(block, None)
@@ -360,6 +377,8 @@ class Sites:
         site.woken_by = None
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
+        if self._may_share or woken_by not in (None, FETCH):
+            site.is_next = True
         if head is None or block is None or block is REFUSED:
             self._note_out(site, head, is_refused=block is REFUSED)
         elif block.state is not State.RULES:
@@ -375,6 +394,7 @@ class Sites:
 
     def _note_out(self, site: Site, head: Head | None, *, is_refused: bool) -> None:
         """Note that the head of a site is handed out, or that the site has no request after all."""
+        site.is_next = False
         if head is not None:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1

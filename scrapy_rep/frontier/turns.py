@@ -285,8 +285,10 @@ class Turns:
             host.reserved_for = None
         self.occupied[host.name] = host
         try:
-            # What the engine has sent within its limits keeps its own place.
-            with self._places.lent(keeps_its_own=state.is_scheduled) as take_back:
+            # What the engine has sent within its limits keeps its own place, for a short wait.
+            wait = max(host.due - monotonic(), host.interval if host.busy else 0.0)
+            keeps_its_own = state.is_scheduled and wait <= _UNCLAIMED
+            with self._places.lent(keeps_its_own=keeps_its_own) as take_back:
                 turn.addCallback(take_back)
                 if not host.busy:
                     self._look_at(host, max(host.due, monotonic()))

@@ -159,6 +159,8 @@ class Gate:
         if judgement.refusal is not None:
             return REFUSED
         if room is not None:
+            if judgement.noted is not None:
+                state.judged = None  # it refers to the rules, and the request may wait for hours
             return room
         if self._turns.hosts and not self._turns.reserve(asked.request, state):
             state.judged = None  # it may wait for days, and is judged again in 10 microseconds

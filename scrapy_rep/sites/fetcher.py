@@ -6,6 +6,7 @@ it does not know, that is Unreachable.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
@@ -105,6 +106,14 @@ _COUNTED_FOR = 0.25
 
 _AT_ONCE = 256
 """Fetches that run at once, or ``CONCURRENT_REQUESTS`` if that is more."""
+
+
+_NO_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS})
+
+
+def _lacks_a_file(error: BaseException) -> bool:
+    """Return whether the crawler could not open a socket; Twisted has a name of its own for it."""
+    return getattr(error, "errno", None) in _NO_FILE or getattr(error, "osError", None) in _NO_FILE
 
 
 class AtOnce:
@@ -218,6 +227,7 @@ class RobotsFetcher:
                 cause = Cause.PROXY
             # A body that cannot be read is the site's, whatever brings it.
             ours = (proxied and cause is not Cause.CODING) or cause in (Cause.ERROR, Cause.DROPPED)
+            ours = ours or any(map(_lacks_a_file, chain_of(error)))
             if isinstance(error, TooManyRequestsError):
                 ours = False  # the site was asked often enough for now
             # A proxy's error may name it with the password that a request has for it.

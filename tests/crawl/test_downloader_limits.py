@@ -280,3 +280,14 @@ async def test_a_downloader_without_slots_locks_nothing_up(
     assert len(result.downloaded) == 3
     assert len(slow.page_hits) == 6
     assert min(gaps(slow)) >= 0.1
+
+
+async def test_a_long_wait_in_place_leaves_its_place_to_others(site: Site) -> None:
+    """A middleware downloads another page of the paced site first, and the interval begins."""
+    paced = site.authorities(2, "User-agent: *\nCrawl-delay: 5\n")
+    plain = site.authority(RULES)
+    plans = [*(shop.url("/page") for shop in paced), *(plain.url(f"/{n}") for n in range(12))]
+    await visit(plans, by=inner(obey, 500), CONCURRENT_REQUESTS=2)
+    waited = [hit for shop in paced for hit in shop.page_hits if hit.path == "/page"]
+    last = max(hit.received for hit in plain.page_hits)
+    assert last < min(hit.received for hit in waited)

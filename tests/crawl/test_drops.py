@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import time
 import traceback
@@ -257,6 +258,23 @@ async def test_a_response_in_place_of_a_failed_download_is_no_answer(site: Site,
     own = {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.ComfortingMiddleware": 543}}
     result = await visit(urls, mode=mode, **own)
     assert [result.problem(url).data["cause"] for url in urls] == [Cause.DROPPED] * 2
+
+
+class NoFileMiddleware:
+    """The process has no file left for a socket, whenever a robots.txt is fetched."""
+
+    def process_request(self, request: Request) -> None:
+        """Fail, if it is for a robots.txt."""
+        if request.meta.get("dont_obey_robotstxt"):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+
+async def test_a_lack_of_files_is_a_failure_on_this_side(site: Site) -> None:
+    """It says nothing of the site, which is asked again after a second."""
+    url = site.authority(RULES).url("/open")
+    result = await visit([url], DOWNLOADER_MIDDLEWARES={NoFileMiddleware: 500})
+    assert result.unreachable == [url]
+    assert len(result.lines("next attempt in 1 s", "WARNING")) == 1
 
 
 async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: str) -> None:

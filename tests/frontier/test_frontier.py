@@ -556,3 +556,17 @@ def test_a_crawl_is_closing_when_its_engine_is(crawl: Crawl) -> None:
     assert scrapy.is_closing
     scrapy.wake()
     assert crawl.wakes == 1
+
+
+def test_a_clock_that_is_set_back_lets_no_site_wait_longer(crawl: Crawl, time: VirtualTime) -> None:
+    """The times until which sites are parked are of the clock as it was."""
+    ahead = [86_400.0]
+    crawl.frontier._clock = lambda: time.now + ahead[0]
+    crawl.neighbours.known = {"a.example"}
+    crawl.neighbours.blocks["a.example"] = Block(State.UNTIL, time.now + ahead[0] + 60.0)
+    [request] = crawl.schedule("a.example/")
+    assert crawl.next() is None
+    ahead[0] = 0.0
+    del crawl.neighbours.blocks["a.example"]
+    time.advance(61.0)
+    assert crawl.next() is request

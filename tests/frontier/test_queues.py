@@ -7,6 +7,7 @@ import logging
 import os
 import random
 import resource
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -623,3 +624,16 @@ def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
         job.next(queue)
     assert (frontier.is_open, len(queue)) == (False, 4)
     queue.close()
+
+
+def test_queues_on_disk_leave_half_of_the_files_to_downloads(job_of: JobOf) -> None:
+    """Without a file there is no socket, and a site is closed if its fetch fails for that."""
+    with few_files(80):
+        scheduler = scheduler_of(job_of())
+        for number in range(80):
+            assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+        sockets = [socket.socket() for _ in range(20)]
+    for each in sockets:
+        each.close()
+    assert len(scheduler) == 80
+    scheduler.close("finished")

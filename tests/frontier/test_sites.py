@@ -897,3 +897,59 @@ def test_the_documentation_names_every_state_and_event() -> None:
     named = {line.split("|")[1].strip() for line in lines if line.startswith("|")} - {""}
     named = {name for name in named if name.isupper()}
     assert named == {state.name for state in PARKED} | {event.name for event in Event}
+
+
+def test_new_sites_leave_every_second_page_to_known_ones() -> None:
+    """A crawl that goes on finding sites would never come back to one of them otherwise."""
+    bench = bench_with("a", places=99, most=9)
+    for number in range(3):
+        bench.push("a", slot=f"slot {number}")
+    for key in "efgh":
+        bench.push(key)
+    assert bench.next().key == "a"
+    bench.arrive(*"efgh")
+    assert "".join(page.key for page in bench.all()) == "eafagh"
+
+
+def test_a_known_site_is_ahead_of_new_ones_that_wait_for_a_fetch() -> None:
+    """Its rules have expired, and it needs one fetch for its page."""
+    bench = bench_with("a", places=1, most=9)
+    for key in "aaefg":
+        bench.push(key, slot=f"slot of {key}")
+    assert bench.next().key == "a"
+    assert bench.gate.young == {"e"}
+    bench.gate.known.discard("a")
+    assert bench.next() is None
+    bench.arrive("e")
+    assert bench.next().key == "e"
+    assert bench.next() is None
+    assert bench.gate.young == {"a"}
+
+
+def test_a_host_whose_turn_the_store_has_granted_is_the_next_one_that_is_due() -> None:
+    """A turn is held for four seconds; the line may take longer."""
+    bench = bench_with(*"abcde", most=9)
+    push_paced(bench, *"abcd")
+    assert bench.all() == []
+    bench.gate.withheld.add("a")
+    bench.advance(5.0)
+    for number in range(4):
+        bench.push("e", slot=f"slot {number}")
+    assert [bench.next().key, bench.next().key] == ["e", "e"]  # "a" was asked in vain between
+    bench.answer("a")
+    assert bench.next().key == "a"
+
+
+def test_a_site_whose_rules_expire_while_it_waits_for_room_keeps_its_place() -> None:
+    """At the end of the line they would expire again."""
+    bench = bench_with(*"abc", places=9, most=1)
+    bench.gate.loads["service"] = 1
+    pages = [bench.push(key, slot="service") for key in "abc"]
+    assert bench.all() == []
+    bench.gate.known.discard("a")
+    bench.leave("service")
+    assert bench.next() is pages[1]
+    bench.arrive("a")
+    assert bench.next() is None
+    bench.end(pages[1])
+    assert bench.next() is pages[0]
