@@ -149,8 +149,8 @@ def test_its_length_is_what_waits(client: Any) -> None:
     assert (len(queue), len(other)) == (20, 20)
     queue.pop()
     assert len(queue) == 19
-    assert len(popped(other)) == 12  # the first one has taken eight, and has seven of them
-    assert len(popped(queue)) == 7
+    assert len(popped(other)) == 16  # the first one has taken four, and has three of them
+    assert len(popped(queue)) == 3
     assert (len(queue), len(other)) == (0, 0)
 
 
@@ -200,6 +200,16 @@ def test_the_last_worker_does_not_wait_for_one_that_was_killed(client: Any) -> N
     last._leave()
     assert client.keys("*") == [f"{KEY}:workers".encode()]
     assert 0 < client.ttl(f"{KEY}:workers") <= 86_400
+
+
+def test_a_crawl_that_begins_again_forgets_no_worker(client: Any) -> None:
+    """The end of the one before has let them expire."""
+    queue = queue_of(client)
+    queue._step(0)
+    queue._leave()
+    assert client.ttl(f"{KEY}:workers") > 0
+    queue_of(client)._step(0)
+    assert client.ttl(f"{KEY}:workers") == -1
 
 
 def test_what_others_have_taken_meanwhile_is_not_moved(client: Any) -> None:
@@ -257,8 +267,8 @@ def test_a_worker_that_has_enough_takes_no_more_for_a_moment(client: Any) -> Non
     push(queue, *(f"https://s{number}.example/" for number in range(30)))
     assert queue.pop() is not None
     queue.rest()
-    assert len(popped(queue)) == 7
-    assert len(popped(other)) == 22
+    assert len(popped(queue)) == 3
+    assert len(popped(other)) == 26
     push(other, "https://new.example/")
     time.sleep(0.2)
     assert popped(queue) == ["https://new.example/"]
@@ -270,7 +280,7 @@ def test_sites_without_requests_hold_up_no_other(queue: HostQueue) -> None:
         push(queue, f"https://s{number}.example/")
     assert len(popped(queue)) == 1_000
     push(queue, "https://new.example/")
-    assert "https://new.example/" in [request.url for _ in range(20) if (request := queue.pop())]
+    assert "https://new.example/" in [request.url for _ in range(80) if (request := queue.pop())]
 
 
 def test_what_redis_has_forgotten_to_be_done_is_made_once_more(
@@ -292,7 +302,7 @@ def test_what_redis_has_forgotten_to_be_done_is_made_once_more(
 def test_what_the_server_has_to_do_for_a_push_and_a_pop(
     client: Any, queue: HostQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three writes for a push; for a pop one look at each of eight sites, and eleven commands more.
+    """Three writes for a push; for a pop one look at each of four sites, and eleven commands more.
 
     A sign of life is not among them.
     """
@@ -301,7 +311,7 @@ def test_what_the_server_has_to_do_for_a_push_and_a_pop(
         push(queue, f"https://s{number}.example/")
     for _ in range(8):
         assert queue.pop() is not None
-    for do, count in ((lambda: push(queue, "https://s.example/"), 5), (queue.pop, 19)):
+    for do, count in ((lambda: push(queue, "https://s.example/"), 5), (queue.pop, 15)):
         client.config_resetstat()
         do()
         used = client.info("commandstats")

@@ -142,7 +142,7 @@ class Frontier:
         self._alarm = Alarm(self._time_has_come)
         self._looked_at = 0.0
         self._last_time = 0.0
-        """What the clock has said when a site was last parked until a time."""
+        """The latest time that the clock has said when a site was parked until some time."""
         self._asked_in_vain = False
         self.progress = Progress(
             stats,
@@ -328,8 +328,9 @@ class Frontier:
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
-            self._last_time = self._clock()
-            self._alarm.set(block.what - self._last_time)
+            now = self._clock()
+            self._last_time = max(self._last_time, now)  # the old clock's, until the alarm rings
+            self._alarm.set(block.what - now)
         return block
 
     def rules_of(self, key: str) -> Block | None:

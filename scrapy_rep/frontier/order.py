@@ -121,7 +121,10 @@ class ReadySites(Generic[S]):
         if self.asked_of is not self.refused:
             self._is_refused_next = not is_refused
             self._is_due_next |= self.asked_of is not self.due
-            self._is_known_next = self.asked_of is self.with_rules and not is_refused
+            if self.asked_of is self.with_rules:
+                self._is_known_next |= not is_refused
+            elif self.asked_of is self.ring or self.asked_of is self.woken:
+                self._is_known_next &= is_refused
         if self.asked_of is self.for_fetch:
             self._is_fetch_next = False
         elif self.is_by_priority or not (

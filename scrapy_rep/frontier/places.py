@@ -6,7 +6,7 @@ hold up no other. Without the scheduler, only fetches are lent a place.
 
 What the engine has sent within its limits keeps its own place while it waits for its turn, as a
 request does that waits for DOWNLOAD_DELAY. If its place were lent, there would be one request too
-many when its turn comes.
+many when its turn comes. A wait of more than a second is worth that.
 """
 
 from __future__ import annotations

@@ -95,11 +95,13 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         self._queued += 1
 
     def _leave_files_to_downloads(self) -> None:
-        """Raise ``ValueError`` if half of the files that may be open are."""
+        """Raise ``ValueError`` if half of the files that may be open are, many by queues."""
         try:
-            lowest = os.open(os.devnull, os.O_RDONLY)
+            lowest, other = os.pipe()
             os.close(lowest)
-            if lowest >= self._most_files:
+            os.close(other)
+            has_many = 3 * len(self.pqueues) >= self._most_files // 2
+            if has_many and lowest >= self._most_files:
                 raise OSError(errno.EMFILE, "half of the files that may be open are")
         except OSError as error:
             raise self._not_kept(error) from error

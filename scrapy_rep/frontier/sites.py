@@ -30,8 +30,8 @@ that was woken for it has not been asked yet.
 once more: for the turn that a store has to grant, for rules that have expired meanwhile, or for the
 slot again. It is ahead of all others in the line that it comes to. At the end, it might never get
 through: a turn of a store is held for four seconds, rules may live for a minute, and a line may
-take longer. A known site whose rules have expired is ahead of all new ones that wait for a fetch:
-it needs one for a page at most, and they get every second page.
+take longer. Known sites whose rules have expired wait for a fetch in a line of their own
+(``AGAIN``), which alternates with that of new ones.
 
 **The head** stays in memory while its site is parked. If the queue gets a more urgent request
 meanwhile, that becomes a second head. A site whose rules are not known is parked at the push, by
@@ -48,7 +48,17 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from scrapy_rep.frontier.order import Line, ReadySites
-from scrapy_rep.frontier.states import FETCH, READY, REFUSED, SHOWN, SITE, Block, Event, State
+from scrapy_rep.frontier.states import (
+    AGAIN,
+    FETCH,
+    READY,
+    REFUSED,
+    SHOWN,
+    SITE,
+    Block,
+    Event,
+    State,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,7 +185,7 @@ class Sites:
         }
         self._may_share = False
         """The site that is asked was woken because nothing else is ready."""
-        self._is_asking = False
+        self._is_asking = self._is_new_next = False
         self.sites_waiting = self.sites_paced = 0
         """How many sites wait: they are parked, and not for ``ROOM``; and how many for a turn."""
         self.requests_waiting = self.requests_paced = 0
@@ -233,9 +243,15 @@ class Sites:
 
     def freed(self, block: Block) -> None:
         """Wake the site that has waited longest for something, if that is free."""
-        parked = self._parked.get(block)
+        line = block
+        if block == FETCH:
+            first, second = (FETCH, AGAIN) if self._is_new_next else (AGAIN, FETCH)
+            line = first if first in self._parked else second
+        parked = self._parked.get(line)
         if not parked or block in self._woken_for or not self._admission.is_free(block):
             return
+        if block == FETCH:
+            self._is_new_next = line == AGAIN
         site = next(iter(parked))
         self._unpark(site)
         self._woken_for[block] = site
@@ -306,9 +322,10 @@ class Sites:
             self._parked[block] = OrderedDict() if block.state in _CROWDED else {}
         parked = self._parked[block]
         parked[site] = None
-        is_next = site.is_next or (block == FETCH and event is Event.ASKED)
-        if is_next and isinstance(parked, OrderedDict):
+        if site.is_next and block.state is State.ROOM and isinstance(parked, OrderedDict):
             parked.move_to_end(site, last=False)
+        elif site.is_next and block.state is State.TURN:
+            self._parked[block] = {site: None, **parked}  # a host has few authorities
         if block.state is State.ROOM:
             if self._admission.is_full(block):
                 self._busy_slots.pop(block, None)
@@ -384,7 +401,7 @@ class Sites:
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
         elif block not in self._parked and not self._admission.is_free(FETCH):
-            self._park(site, Event.ASKED, FETCH)
+            self._park(site, Event.ASKED, AGAIN)
         else:
             self._park(site, Event.ASKED, block)
             self._admission.begin(head.request, block)

@@ -142,6 +142,9 @@ class Block(NamedTuple):
 FETCH: Final = Block(State.FETCH)
 """What blocks a site that needs a fetch: too many are under way, whatever they are for."""
 
+AGAIN: Final = Block(State.FETCH, "again")
+"""The same for a site that was asked, as when its rules have expired."""
+
 REFUSED: Final = Block(State.READY)
 """What is said of a request that nothing blocks, and that the gate will refuse, as far as is known.
 """

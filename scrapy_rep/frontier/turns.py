@@ -98,6 +98,7 @@ class Turns:
     ):
         self._crawler = crawler
         self._longest = settings.max_crawl_delay
+        self._concurrent = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._scrapy = scrapy
         self._places = places
         self._waiters = waiters
@@ -285,9 +286,11 @@ class Turns:
             host.reserved_for = None
         self.occupied[host.name] = host
         try:
-            # What the engine has sent within its limits keeps its own place, for a short wait.
+            # What the engine has sent within its limits keeps its own place for a short wait. After
+            # a long one it may be one too many, so no more are lent than the engine may send.
             wait = max(host.due - monotonic(), host.interval if host.busy else 0.0)
-            keeps_its_own = state.is_scheduled and wait <= _UNCLAIMED
+            is_short = wait <= _UNCLAIMED or self._places.waiting >= self._concurrent
+            keeps_its_own = state.is_scheduled and is_short
             with self._places.lent(keeps_its_own=keeps_its_own) as take_back:
                 turn.addCallback(take_back)
                 if not host.busy:

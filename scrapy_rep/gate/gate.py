@@ -30,7 +30,7 @@ from scrapy_rep.frontier.states import REFUSED, Block, State
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
-from scrapy_rep.sites.asking import way_of
+from scrapy_rep.sites.asking import asker_of, way_of
 from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
@@ -362,7 +362,8 @@ class Gate:
         if cached is None or cached.refusal is None:
             return False
         is_robots_txt = state.authority.has_its_rules_at(state.url)
-        return not (is_robots_txt or cached.refusal.holds_for(Asker(way_of(request.meta))))
+        askers = Asker(way_of(request.meta)), asker_of(request, state.authority)
+        return not (is_robots_txt or any(map(cached.refusal.holds_for, askers)))
 
     async def check_way(self, request: Request) -> Request | None:
         """Judge a request by the rules that count for how it is sent.

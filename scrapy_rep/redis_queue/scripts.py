@@ -139,6 +139,7 @@ local lives_until = tonumber(redis.call('ZSCORE', workers, worker) or 0)
 if lives_until < 0 then return {now, most < 0 and 'left' or 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
 if is_new and ARGV[7] == '0' then return {now, 'unknown', 0, 0, 0} end
+if is_new then redis.call('PERSIST', workers) end  -- the end of an earlier crawl let it expire
 local step = worker .. '\\0' .. number
 local taken = most > 0 and between(out, step, step .. '\\255', most) or {}
 local wait, moved, has_old, paces = 0, 0, 0, {}

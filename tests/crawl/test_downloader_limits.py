@@ -291,3 +291,13 @@ async def test_a_long_wait_in_place_leaves_its_place_to_others(site: Site) -> No
     waited = [hit for shop in paced for hit in shop.page_hits if hit.path == "/page"]
     last = max(hit.received for hit in plain.page_hits)
     assert last < min(hit.received for hit in waited)
+
+
+@waits
+async def test_long_waits_in_place_let_few_requests_more_be_under_way(site: Site) -> None:
+    """No more are lent places than CONCURRENT_REQUESTS, however many wait."""
+    answers = Reply(200, "page", delay=3.0)
+    shops = site.authorities(12, "User-agent: *\nCrawl-delay: 2\n", answers)
+    plans = [shop.url("/page") for shop in shops]
+    await visit(plans, by=inner(obey, 500), CONCURRENT_REQUESTS=2)
+    assert at_once(*shops) <= 4

@@ -637,3 +637,16 @@ def test_queues_on_disk_leave_half_of_the_files_to_downloads(job_of: JobOf) -> N
         each.close()
     assert len(scheduler) == 80
     scheduler.close("finished")
+
+
+def test_files_of_others_do_not_count_against_few_queues(job_of: JobOf) -> None:
+    """Those of silent sites, for example: requests that are kept in memory are lost at a stop."""
+    with few_files(200):
+        scheduler = scheduler_of(job_of())
+        sockets = [socket.socket() for _ in range(120)]
+        for number in range(5):
+            assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+    for each in sockets:
+        each.close()
+    assert len(scheduler.dqs) == 5
+    scheduler.close("finished")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.frontier import states
-from scrapy_rep.frontier.order import ByPriority
+from scrapy_rep.frontier.order import ByPriority, ReadySites
 from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
@@ -690,7 +690,7 @@ def test_an_event_is_not_passed_on_by_a_site_that_waits_for_the_same_again() -> 
         bench.next()
     assert asked(bench)[before:] == ["a:1"]
     bench.answer("a")
-    assert bench.all() == [bench.pages[1]]
+    assert bench.all() == [bench.pages[0]]
 
 
 def test_a_place_for_a_fetch_is_passed_on_until_there_is_none() -> None:
@@ -952,4 +952,50 @@ def test_a_site_whose_rules_expire_while_it_waits_for_room_keeps_its_place() -> 
     bench.arrive("a")
     assert bench.next() is None
     bench.end(pages[1])
+    assert bench.next() is pages[0]
+
+
+def test_known_and_new_sites_that_need_a_fetch_take_turns() -> None:
+    """Their rules have expired whenever they are asked: neither keeps the other out."""
+    bench = bench_with(*"abd", places=1, most=99)
+    for key in "abd" * 20 + "xyz":
+        bench.push(key)
+    out = ""
+    while len(out) < 20:
+        page = bench.next()
+        if page is None:
+            bench.arrive(*bench.gate.young)
+            continue
+        for each in bench.pages:
+            each.is_looked_up = False
+        out += page.key
+        bench.end(page)
+        bench.gate.known.discard(page.key)
+    assert {*"xyz"} <= {*out[:9]}
+    assert min(map(out.count, "abd")) >= 4
+
+
+@pytest.mark.parametrize("other", ["due", "for_fetch"])
+def test_known_sites_get_their_share_beside_other_lines(other: str) -> None:
+    """Pages of the other line do not use up their turn."""
+    ready: ReadySites[str] = ReadySites(None)
+    for line in (other, "with_rules", "ring"):
+        getattr(ready, line).extend(f"{line} {number}" for number in range(40))
+    out = []
+    for _ in range(24):
+        out.append(ready.next() or "")
+        ready.handed_out(is_refused=False)
+    assert sum(site.startswith("ring") for site in out) >= 5
+
+
+def test_the_site_of_a_host_for_which_a_turn_was_asked_gets_it() -> None:
+    """Another port of the host was not asked, and would stand at the end of the line."""
+    bench = bench_with("a:1", "a:2", most=9)
+    bench.gate.paced["a"] = bench.gate.due_at["a"] = 5.0
+    pages = [bench.push(key, slot=key) for key in ("a:1", "a:2")]
+    assert bench.all() == []
+    bench.gate.withheld.add("a")
+    bench.advance(5.0)
+    assert bench.all() == []
+    bench.answer("a")
     assert bench.next() is pages[0]
