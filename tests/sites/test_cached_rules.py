@@ -1,0 +1,46 @@
+"""What an authority without rules says to a request, and on what that rests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.access.outcome import Unreachable
+from scrapy_rep.access.policy import Policy, learn, standing
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, UNAVAILABLE, UNREACHABLE
+from scrapy_rep.sites.cached_rules import CachedRules
+from tests.rows import rows
+
+NOW = 1_800_000_000.0
+HERE = Authority("https", "e.org", 443)
+DENYING = replace(Policy(), access_denied="disallow")
+MISSING, REFUSED = Answer(404, fetched_at=NOW), Answer(403, fetched_at=NOW)
+
+
+@rows(
+    "entry, policy, outcome, allowed, reason",
+    [
+        (Entry(MISSING), Policy(), "unavailable", True, UNAVAILABLE),
+        (Entry(refusal=REFUSED), Policy(), "unavailable", True, UNAVAILABLE),
+        (Entry(refusal=REFUSED), DENYING, "denied", False, "access denied (403)"),
+        (
+            learn(None, Unreachable("timeout"), NOW, Policy()),
+            Policy(),
+            "unreachable",
+            False,
+            UNREACHABLE,
+        ),
+    ],
+)
+def test_an_authority_without_rules_says_why(
+    entry: Entry, policy: Policy, outcome: str, allowed: bool, reason: str
+) -> None:
+    """RFC 9309 sections 2.3.1.3 and 2.3.1.4: the verdict, the answer and the record agree."""
+    cached = CachedRules(entry, standing(entry, NOW, policy), None, NOW)
+    verdict = cached.verdict(HERE, "https://e.org/a", ("mybot",))
+    assert verdict.allowed is cached.allows(HERE, "https://e.org/a", ("mybot",)) is allowed
+    assert verdict.reason == reason
+    assert cached.in_force.outcome == outcome
+    its_own = cached.verdict(HERE, HERE.robots_uri, ("mybot",))
+    assert (its_own.allowed, its_own.reason) == (True, ROBOTS_TXT_ITSELF)
