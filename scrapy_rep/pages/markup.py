@@ -97,6 +97,8 @@ class Markup:
     def may_name(self, *words: str) -> bool:
         """Return False if no ``meta`` element holds one of the words, which are in lower case."""
         metas = self._metas
+        if not metas:  # as on most pages
+            return False
         if any(word.encode("utf-8") in metas for word in words):
             return True
         return any(reference.search(metas) for reference in _REFERENCES)
