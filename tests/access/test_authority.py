@@ -86,3 +86,12 @@ def test_the_text_of_an_authority_names_it(text: str) -> None:
 def test_another_text_names_no_authority(text: str) -> None:
     """Scrapy names its queues by slot, and others may write into the same Redis."""
     assert authority_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "url", [" http://a", "\thttps://a/b", "ht\ntp://a", "\x01http://a", "da ta:"]
+)
+def test_white_space_makes_no_scheme(url: str) -> None:
+    """Some clients ignore it, so such a URL may be one of http for them."""
+    with pytest.raises(ValueError, match="white space in the scheme"):
+        authority_of(url)

@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
-from scrapy_rep.robotstxt.printable import printable, without_credentials
+from scrapy_rep.robotstxt.printable import printable, printable_error, without_credentials
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import MOST_AGENTS, OCTETS_OF_A_LINE
 from scrapy_rep.robotstxt.verdict import Rule, Verdict, as_plain
@@ -398,3 +398,19 @@ def test_json_has_the_rule_of_a_verdict_as_its_line() -> None:
     """RFC 9309 section 2.2.2."""
     said = as_plain(RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot"))
     assert (said["allowed"], said["rule"], said["line"]) == (False, "Disallow: /private", 4)
+
+
+class SilentError(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def test_what_is_said_of_an_error_is_harmless() -> None:
+    """No login, no control characters; and it never fails."""
+    said = printable_error(OSError("no way to http://user:word@e.org\x1b[31m"))
+    assert said.startswith("OSError: no way to http://")
+    assert "word" not in said
+    assert "\x1b" not in said
+    assert printable_error(SilentError()) == "SilentError: without a text"
