@@ -28,10 +28,10 @@ that was woken for it has not been asked yet.
 
 **A site keeps its place** if it has waited for a turn or for a slot, was asked, and has to wait
 once more: for the turn that a store has to grant, for rules that have expired meanwhile, or for the
-slot again. It is ahead of all others in the line that it comes to. At the end, it might never get
-through: a turn of a store is held for four seconds, rules may live for a minute, and a line may
-take longer. Known sites whose rules have expired wait for a fetch in a line of their own
-(``AGAIN``), which alternates with that of new ones.
+slot again. It is ahead of all others in the line that it comes to, but for a turn only if it has
+waited for one. At the end, it might never get through: a turn of a store is held for four seconds,
+rules may live for a minute, and a line may take longer. Known sites whose rules have expired wait
+for a fetch in a line of their own (``AGAIN``), which alternates with that of new ones.
 
 **The head** stays in memory while its site is parked. If the queue gets a more urgent request
 meanwhile, that becomes a second head. A site whose rules are not known is parked at the push, by
@@ -128,8 +128,8 @@ class Site:
     __slots__ = (
         "block",
         "counted",
+        "has_waited_for",
         "heads",
-        "is_next",
         "key",
         "size",
         "state",
@@ -143,8 +143,8 @@ class Site:
         """What it is parked for."""
         self.woken_by: Block | None = None
         """What it was woken for, until it is asked."""
-        self.is_next = False
-        """It was asked in its turn, and has to wait once more: it keeps its place."""
+        self.has_waited_for: State | None = None
+        """``TURN`` or ``ROOM``, if it has waited for that, was asked, and has to wait once more."""
         self.heads: list[Head] | tuple[()] = ()
         self.size = 0
         """Its requests, heads included."""
@@ -308,7 +308,9 @@ class Sites:
 
     def _make_ready(self, site: Site, event: Event, line: Line[Site]) -> None:
         self._move(site, event, READY)
-        if site.is_next and isinstance(line, deque):
+        waited = site.has_waited_for
+        is_ahead = waited is State.TURN or (waited is not None and line is not self._ready.due)
+        if is_ahead and isinstance(line, deque):
             line.appendleft(site)
         else:
             line.append(site)
@@ -322,9 +324,10 @@ class Sites:
             self._parked[block] = OrderedDict() if block.state in _CROWDED else {}
         parked = self._parked[block]
         parked[site] = None
-        if site.is_next and block.state is State.ROOM and isinstance(parked, OrderedDict):
-            parked.move_to_end(site, last=False)
-        elif site.is_next and block.state is State.TURN:
+        if site.has_waited_for is not None and isinstance(parked, OrderedDict):
+            if block.state is State.ROOM:
+                parked.move_to_end(site, last=False)
+        elif site.has_waited_for is block.state is State.TURN:
             self._parked[block] = {site: None, **parked}  # a host has few authorities
         if block.state is State.ROOM:
             if self._admission.is_full(block):
@@ -394,8 +397,10 @@ class Sites:
         site.woken_by = None
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
-        if self._may_share or woken_by not in (None, FETCH):
-            site.is_next = True
+        if woken_by is not None and woken_by.state is State.TURN:
+            site.has_waited_for = State.TURN
+        elif self._may_share or woken_by not in (None, FETCH):
+            site.has_waited_for = site.has_waited_for or State.ROOM
         if head is None or block is None or block is REFUSED:
             self._note_out(site, head, is_refused=block is REFUSED)
         elif block.state is not State.RULES:
@@ -411,7 +416,7 @@ class Sites:
 
     def _note_out(self, site: Site, head: Head | None, *, is_refused: bool) -> None:
         """Note that the head of a site is handed out, or that the site has no request after all."""
-        site.is_next = False
+        site.has_waited_for = None
         if head is not None:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1

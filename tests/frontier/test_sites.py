@@ -999,3 +999,23 @@ def test_the_site_of_a_host_for_which_a_turn_was_asked_gets_it() -> None:
     assert bench.all() == []
     bench.answer("a")
     assert bench.next() is pages[0]
+
+
+def test_ports_of_a_host_take_turns_even_if_each_waits_for_the_slot_as_well() -> None:
+    """One is asked again while its page is under way, and must not pass the other by that."""
+    bench = bench_with("h:1", "h:2", "c", most=9)
+    bench.gate.paced["h"] = 2.0
+    for key in ("h:1", "h:2") * 8:
+        bench.push(key, slot="h")
+    for _ in range(40):
+        bench.push("c", slot="c")
+    came = []
+    for _ in range(6):
+        pages = [page for _ in range(6) if (page := bench.next()) is not None and page.key != "c"]
+        came += [page.key for page in pages]
+        for page in pages:
+            bench.end(page)
+        for _ in range(3):
+            bench.next()
+        bench.advance(2.0)
+    assert came == ["h:1", "h:2"] * 3
