@@ -193,13 +193,13 @@ def test_what_a_worker_has_survives_a_redis_that_forgets(
     """FLUSHALL at mid-crawl: the requests that it took are made, and no other one."""
     shop = site.authority("User-agent: *\nDisallow: /private\n", html(delay=0.3))
     with (
-        working(queue, tmp_path, 1, pages(shop, 6), CONCURRENT_REQUESTS=1) as workers,
+        working(queue, tmp_path, 1, pages(shop, BATCH), CONCURRENT_REQUESTS=1) as workers,
         redis.Redis(port=queue.port) as client,
     ):
         until(lambda: len(shop.page_hits) == 2)
         client.flushall()
         workers.finish()
-    assert Counter(url for url, _ in workers.all_ends()) == Counter(pages(shop, 6))
+    assert Counter(url for url, _ in workers.all_ends()) == Counter(pages(shop, BATCH))
 
 
 @pytest.mark.slow

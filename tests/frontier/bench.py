@@ -420,7 +420,8 @@ class Bench:
     def _check_block(self, block: Block, parked: int) -> None:
         """What the sites are parked for will come; if it is there, one is woken for it."""
         gate, sites, what = self.gate, self.sites, block.what
-        is_woken, is_in_line = block in sites._woken_for, block in sites._busy_slots
+        freed = FETCH if block.state is State.FETCH else block
+        is_woken, is_in_line = freed in sites._woken_for, block in sites._busy_slots
         assert sites.is_wanted(block)
         if block.state is State.FETCH:
             assert is_woken if gate.is_free(block) else gate.young or sites.unasked
