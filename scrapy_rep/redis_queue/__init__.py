@@ -249,9 +249,10 @@ class HostQueue(Base):  # type: ignore[misc]
         if held is None or held.name.startswith("-"):  # no rules govern it, so no pace does
             return
         its = held.interval = round(interval or 0.0, 6)  # in microseconds, as Redis has it
-        if interval is None and held.known != 0.0:  # otherwise it is in the ring already
-            self.not_before(held.name, 0.0, held.known)
-        elif interval is not None and its != held.known:
+        if interval is None:
+            if held.known != 0.0:  # otherwise it is in the ring already
+                self.not_before(held.name, 0.0, held.known)
+        elif its != held.known:
             self.not_before(held.name, its and its + UNDER_WAY, its)
 
     def ended(self, request: Request, seconds: float) -> None:

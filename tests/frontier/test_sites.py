@@ -911,8 +911,8 @@ def test_new_sites_leave_every_second_page_to_known_ones() -> None:
     assert "".join(page.key for page in bench.all()) == "eafagh"
 
 
-def test_a_known_site_is_ahead_of_new_ones_that_wait_for_a_fetch() -> None:
-    """Its rules have expired, and it needs one fetch for its page."""
+def test_a_known_site_does_not_wait_for_a_fetch_behind_all_new_ones() -> None:
+    """Its rules have expired; the two lines take turns."""
     bench = bench_with("a", places=1, most=9)
     for key in "aaefg":
         bench.push(key, slot=f"slot of {key}")
@@ -990,15 +990,12 @@ def test_known_sites_get_their_share_beside_other_lines(other: str) -> None:
 
 def test_the_site_of_a_host_for_which_a_turn_was_asked_gets_it() -> None:
     """Another port of the host was not asked, and would stand at the end of the line."""
-    bench = bench_with("a:1", "a:2", most=9)
-    bench.gate.paced["a"] = bench.gate.due_at["a"] = 5.0
-    pages = [bench.push(key, slot=key) for key in ("a:1", "a:2")]
-    assert bench.all() == []
+    bench = of_one_host("a:1", "a:2")
     bench.gate.withheld.add("a")
     bench.advance(5.0)
     assert bench.all() == []
     bench.answer("a")
-    assert bench.next() is pages[0]
+    assert bench.next() is bench.pages[0]
 
 
 def test_ports_of_a_host_take_turns_even_if_each_waits_for_the_slot_as_well() -> None:
