@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import suppress
-from queue import Full, Queue
-from threading import Lock, Thread
-from typing import TypeVar
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.codec import decode_stored, encode_stored
-from scrapy_rep.stores.stored import StoredEntry, StoreError, store_error
-
-T = TypeVar("T")
-
-QUEUE_LIMIT = 10_000
-"""Calls that may wait: a store that hangs takes memory for no more."""
+from scrapy_rep.stores.stored import StoredEntry, StoreError
+from scrapy_rep.stores.thread import StoreThread
 
 FLUSH_PATIENCE = 60.0
 """Seconds for which ``find`` and ``flush`` wait."""
@@ -41,11 +31,7 @@ class BlockingStore(Store):
     """
 
     def __init__(self) -> None:
-        self._calls: Queue[Callable[[], None] | None] = Queue(QUEUE_LIMIT)
-        self._lock = Lock()
-        self._closed = False
-        # A daemon, so that a call that hangs does not keep the process from ending.
-        self._thread = Thread(target=self._run, name="robots.txt store", daemon=True)
+        self._thread = StoreThread()
 
     @abstractmethod
     def read(self, key: str) -> bytes | None:
@@ -65,7 +51,7 @@ class BlockingStore(Store):
             stored = self._read(authority)
             return None if stored is None else stored.seen_by(crawler)
 
-        return self._call(look_up)
+        return self._thread.ask(look_up)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if too much waits, or an earlier one was lost."""
@@ -77,11 +63,13 @@ class BlockingStore(Store):
 
     def find(self, authority: Authority) -> StoredEntry | None:
         """Return all that is kept of ``authority``, ``None`` if nothing is."""
-        return self._wait_for(lambda: self._read(authority))
+        found: Future[StoredEntry | None] = self._thread.ask(lambda: self._read(authority))
+        self._wait()
+        return found.result()
 
     def flush(self) -> None:
         """Return once all puts are written. Raises ``StoreError`` if one was not."""
-        self._wait_for(lambda: None)
+        self._wait()
         self._raise_fault()
 
     def close(self) -> None:
@@ -89,12 +77,11 @@ class BlockingStore(Store):
 
         A second call does nothing.
         """
-        if self._thread.ident is not None and not self._closed:
-            with suppress(StoreError, FutureTimeoutError):
-                self._call(lambda: None).result(CLOSE_PATIENCE)
-            with suppress(Full):
-                self._calls.put_nowait(None)
-        self._closed = True
+        self._thread.close(CLOSE_PATIENCE)
+
+    def _wait(self) -> None:
+        if not self._thread.is_idle(FLUSH_PATIENCE):
+            raise StoreError(f"no end within {FLUSH_PATIENCE:g} s")
 
     def _read(self, authority: Authority) -> StoredEntry | None:
         octets = self.read(str(authority))
@@ -112,40 +99,6 @@ class BlockingStore(Store):
                 self.write(str(authority), encode_stored(after))
 
         fault, self._fault = self._fault, None  # before this write can fail
-        self._call(write).add_done_callback(self._note)
+        self._thread.ask(write).add_done_callback(self._note)
         if fault is not None:
             raise fault
-
-    def _wait_for(self, run: Callable[[], T]) -> T:
-        try:
-            return self._call(run).result(FLUSH_PATIENCE)
-        except FutureTimeoutError:
-            raise StoreError(f"no end within {FLUSH_PATIENCE:g} s") from None
-
-    def _call(self, run: Callable[[], T]) -> Future[T]:
-        """Return a Future of what ``run`` returns. Every error is a ``StoreError``."""
-        answer: Future[T] = Future()
-
-        def call() -> None:
-            if answer.set_running_or_notify_cancel():
-                try:
-                    answer.set_result(run())
-                except StoreError as error:
-                    answer.set_exception(error)
-                except BaseException as error:  # noqa: BLE001  # it may not end the thread
-                    answer.set_exception(store_error(error))
-
-        with self._lock:
-            if self._closed:
-                raise StoreError("the store is closed")
-            try:
-                self._calls.put_nowait(call)
-            except Full:
-                raise StoreError(f"{QUEUE_LIMIT} calls wait for the store") from None
-            if self._thread.ident is None:  # a crawl that does not start leaves no thread
-                self._thread.start()
-        return answer
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call()

@@ -34,8 +34,7 @@ from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores import redis_turns as turns
 from scrapy_rep.stores.base import RENEWED, Store, Turn
 from scrapy_rep.stores.codec import ANSWER, FAILURE, MAGIC, decode_parts, encode_parts, refusal_of
-from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, open_client
-from scrapy_rep.stores.redis_lanes import Lanes
+from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, ClientThread, open_client
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, useful_until
 from scrapy_rep.stores.uri import UriOptions
@@ -50,7 +49,7 @@ LISTED_TOGETHER = 500
 """Keys that a scan reads in one round trip."""
 
 CLOSE_PATIENCE = 1.0
-"""Seconds for which ``close`` waits for the server, and again for its threads."""
+"""Seconds for which ``close`` waits for the server."""
 
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
@@ -141,8 +140,7 @@ class RedisStore(Store):
         self._prefix = prefix
         self._in_cluster = self._uri.kind == CLUSTER
         self._clock = clock
-        connect = partial(open_client, self._uri, STEP_PATIENCE)
-        self._lanes = Lanes(connect, self._uri.describe)
+        self._thread = ClientThread(self._uri, STEP_PATIENCE)
 
     @classmethod
     def check_uri(cls, uri: str) -> None:
@@ -163,7 +161,7 @@ class RedisStore(Store):
             stored = decode_parts(authority, parts)
             return None if stored is None else stored.seen_by(crawler)
 
-        return self._lanes.ask(str(authority), ("HGETALL", self._key(authority)), entry)
+        return self._thread.ask((("HGETALL", self._key(authority)), entry))
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
@@ -193,34 +191,33 @@ class RedisStore(Store):
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
         token = secrets.token_hex(8)
         command = ("EVAL", _LEASE, 1, self._lease_key(authority), token, _milliseconds(seconds))
-        return self._lanes.ask(str(authority), command, partial(_granted, token))
+        return self._thread.ask((command, partial(_granted, token)))
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
-        key = self._lease_key(authority)
-        self._tell(str(authority), _RENEW, key, token, _milliseconds(seconds))
+        self._tell(_RENEW, self._lease_key(authority), token, _milliseconds(seconds))
 
     def release(self, authority: Authority, token: str) -> None:
         """End the lease that ``token`` stands for, if it still does."""
-        self._tell(str(authority), _RELEASE, self._lease_key(authority), token)
+        self._tell(_RELEASE, self._lease_key(authority), token)
 
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
         numbers = turns.micro(seconds), turns.micro(interval), turns.micro(RENEWED)
         command = ("EVAL", turns.TAKE, 2, *self._turn_keys(host), token, *numbers)
-        return self._lanes.ask(host, command, partial(turns.turn_of, token))
+        return self._thread.ask((command, partial(turns.turn_of, token)))
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
-        self._tell(host, turns.RENEW, self._turn_keys(host)[0], token, turns.micro(seconds))
+        self._tell(turns.RENEW, self._turn_keys(host)[0], token, turns.micro(seconds))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
         """End a turn whose request has ended: the interval begins."""
-        self._tell(host, turns.END, self._turn_keys(host)[0], token, turns.micro(interval))
+        self._tell(turns.END, self._turn_keys(host)[0], token, turns.micro(interval))
 
     def cancel_turn(self, host: str, token: str) -> None:
         """Give back a turn for which no request was made."""
-        self._tell(host, turns.CANCEL, self._turn_keys(host)[0], token)
+        self._tell(turns.CANCEL, self._turn_keys(host)[0], token)
 
     def scan(self) -> Iterator[StoredEntry]:
         """Flush, and yield what is on the servers. Raises ``StoreError``.
@@ -263,13 +260,13 @@ class RedisStore(Store):
 
     def flush(self) -> None:
         """Return once the server has all that was put. Raises ``StoreError`` if that fails."""
-        if not self._lanes.idle(LIST_PATIENCE):
+        if not self._thread.is_idle(LIST_PATIENCE):
             raise StoreError("the Redis server does not take what was put")
         self._raise_fault()
 
     def close(self) -> None:
-        """Send what is queued and close all connections, within about two seconds, and quietly."""
-        self._lanes.close(CLOSE_PATIENCE)
+        """Send what is queued, for a second at most, and close all connections, quietly."""
+        self._thread.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:
         return f"{self._prefix}:entry:{self._tag(authority)}"
@@ -285,15 +282,15 @@ class RedisStore(Store):
 
     def _change(self, authority: Authority, script: str, *arguments: Any) -> None:
         """Queue a change of an entry. The next put or flush raises its failure."""
-        told = self._tell(str(authority), script, self._key(authority), *arguments)
+        told = self._tell(script, self._key(authority), *arguments)
         told.add_done_callback(self._note)
 
-    def _tell(self, name: str, script: str, key: str, *arguments: Any) -> Future[int]:
+    def _tell(self, script: str, key: str, *arguments: Any) -> Future[int]:
         """Queue a script. If that of a lease or a turn fails, the lease or the turn lapses.
 
         A server that is back hears of the turns that are in use before it grants others.
         """
-        return self._lanes.ask(name, ("EVAL", script, 1, key, *arguments), _number)
+        return self._thread.ask((("EVAL", script, 1, key, *arguments), _number))
 
 
 def _milliseconds(seconds: float) -> int:

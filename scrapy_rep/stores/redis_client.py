@@ -1,5 +1,7 @@
 """redis-py's clients for a single server, a Sentinel's master and a cluster, behind one interface.
 
+A store uses one in a thread (:class:`ClientThread`).
+
 Some options are set explicitly, because the defaults of redis-py differ between versions 5 and 8:
 
 - :meth:`Client.run` retries once, at once, and only after a broken connection. So a
@@ -12,8 +14,9 @@ Some options are set explicitly, because the defaults of redis-py differ between
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import redis
@@ -23,6 +26,8 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from scrapy_rep.stores.redis_uri import CLUSTER, SENTINEL, RedisUri
+from scrapy_rep.stores.stored import StoreError
+from scrapy_rep.stores.thread import StoreThread
 
 Command = tuple[Any, ...]
 
@@ -161,3 +166,49 @@ class ClusterClient(Client):
         with suppress(redis.RedisError):  # no node is known for the key: redis-py looks for one
             return {"target_nodes": self._client.get_node_from_key(key)}
         return {}
+
+
+class ClientThread(StoreThread):
+    """Runs commands with a client of its own, which connects when the first one comes.
+
+    It waits ``timeout`` seconds for each step. A call is a command, and a function that makes the
+    answer of the reply, and raises ``StoreError`` if that is of a wrong type.
+    """
+
+    together = 128
+
+    def __init__(self, uri: RedisUri, timeout: float) -> None:
+        super().__init__()
+        self._uri = uri
+        self._timeout = timeout
+        self._client: Client | None = None
+
+    def answer(self, calls: list[tuple[Command, Callable[[Any], Any]]]) -> list[partial[Any]]:
+        """Run the commands together."""
+        replies: list[Any]
+        try:
+            if self._client is None:
+                self._client = open_client(self._uri, self._timeout)
+            replies = self._client.run([command for command, _ in calls])
+        # Not only redis-py's exceptions: after a garbled reply its parser may raise any.
+        except Exception as error:  # noqa: BLE001
+            self.cut()
+            replies = [error] * len(calls)
+        pairs = zip(calls, replies, strict=True)
+        return [partial(self._made, convert, reply) for (_, convert), reply in pairs]
+
+    def _made(self, convert: Callable[[Any], Any], reply: Any) -> Any:
+        if isinstance(reply, Exception):
+            raise StoreError(self._uri.describe(reply))
+        return convert(reply)
+
+    def cut(self) -> None:
+        """Break the connection: a thread that reads from it gets an error."""
+        with suppress(Exception):  # what redis-py raises here meanwhile does not matter
+            if self._client is not None:
+                self._client.cut()
+
+    def end(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            self._client.close()

@@ -17,7 +17,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from scrapy_rep.stores.sqlite_file import (
 from scrapy_rep.stores.sqlite_uri import path_of
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
+from scrapy_rep.stores.thread import StoreThread
 from scrapy_rep.stores.uri import UriOptions
 
 logger = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class SqliteStore(Store):
         with suppress(OSError):  # each call will raise it
             check_file(self._file.path)
         self._writer = Writer(self._file, self._make_room)
-        self._reader = ThreadPoolExecutor(1, "robots.txt reader")
+        self._reader = StoreThread()
 
     @classmethod
     def check_uri(cls, uri: str) -> None:
@@ -131,10 +132,7 @@ class SqliteStore(Store):
         if not self._slow_reads:
             return self._look_up(authority, crawler, READ_PATIENCE)
         self._slow_reads = max(0, self._slow_reads - 1)
-        try:
-            return self._reader.submit(self._look_up, authority, crawler, WRITE_PATIENCE)
-        except RuntimeError as error:  # closed meanwhile, or the process ends
-            raise StoreError(f"the store is closed: {error}") from None
+        return self._reader.ask(partial(self._look_up, authority, crawler, WRITE_PATIENCE))
 
     def _look_up(self, authority: Authority, crawler: str, patience: float) -> Entry | None:
         start, key = time.perf_counter(), self._key(authority)
@@ -221,7 +219,7 @@ class SqliteStore(Store):
             self._closed = True
         if self._is_begun:
             self._writer.close()
-            self._reader.shutdown(wait=False)
+            self._reader.close(0)
             self._file.close()
 
     def _make_room(self, db: sqlite3.Connection) -> None:

@@ -110,7 +110,7 @@ async def test_a_server_far_away_loses_no_lookup(seconds: float) -> None:
         before = distant.connections
         distant.cut()
         assert [(await crawl.get())[0] for _ in range(3)] == [entry()] * 3
-        for _ in range(2):  # fifty look-ups of all threads are under way at the second one
+        for _ in range(2):  # fifty look-ups are under way at the second one
             many = [store.get(authority(number)) for number in range(50)]
             await nap(seconds / 2)
             distant.cut()
@@ -139,7 +139,7 @@ async def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
 
 async def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """An octet now and then keeps each read from timing out: the whole exchange has an end."""
-    monkeypatch.setattr("scrapy_rep.stores.redis_lanes.CUT_AFTER", 0.5)
+    monkeypatch.setattr("scrapy_rep.stores.thread.CUT_AFTER", 0.5)
     dribbling: list[socket.socket] = []
 
     def handle(sock: socket.socket) -> None:
@@ -191,11 +191,11 @@ def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
 
 
 def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the server hangs, commands wait up to a number, and further ones are refused."""
-    monkeypatch.setattr("scrapy_rep.stores.redis_lanes.QUEUE_LIMIT", 5)
+    """While the server hangs, calls wait up to a number, and further ones are refused."""
+    monkeypatch.setattr("scrapy_rep.stores.thread.QUEUE_LIMIT", 5)
     with ScriptedServer(wait) as server:
         store = RedisStore(server.uri, clock=now)
-        with pytest.raises(StoreError, match="5 commands wait"):  # noqa: PT012 (which of them)
+        with pytest.raises(StoreError, match="5 calls wait"):  # noqa: PT012 (which of them)
             for number in range(40):
                 store.put(authority(number), entry(number))
         store.close()
