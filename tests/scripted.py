@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import RobotsTxt
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer
-from scrapy_rep.access.outcome import Cause, Outcome, Success, Unreachable
+from scrapy_rep.access.outcome import Cause, Outcome, Unreachable
 from scrapy_rep.access.policy import Policy
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
@@ -23,8 +23,8 @@ from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
 from tests.crawl.leftovers import turn
 
-RULES = Success(b"User-agent: *\nDisallow: /private\n")
-OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
+RULES = Answer(200, b"User-agent: *\nDisallow: /private\n")
+OTHER_RULES = Answer(200, b"User-agent: *\nDisallow: /other\n")
 DOWN = Unreachable(Cause.STATUS, 503)
 
 Step = Outcome | BaseException | Deferred[Any]

@@ -34,7 +34,7 @@ def statuses() -> Table:
 
 def transitions() -> Table:
     """Return what a fetch changes in what is known of a site."""
-    rows = [(kind.__name__, row.effect, row.section) for kind, row in policy.TRANSITIONS.items()]
+    rows = [(meaning.value, row.effect, row.section) for meaning, row in policy.TRANSITIONS.items()]
     return ("A fetch ends as", "Then", "Section"), rows
 
 

@@ -1,11 +1,11 @@
 """What one fetch of a robots.txt came to (RFC 9309 section 2.3.1).
 
 A status code means one of five things, and the table :data:`STATUS_MEANINGS` says which. A fetch
-as a whole, after its redirects, ends as one of four outcomes: :class:`Success`,
-:class:`NotModified`, :class:`Unavailable` or :class:`Unreachable`. Whatever the table does not
-name, and whatever went wrong before there was a status, is Unreachable: a failure is never
-permission. An outcome's ``exchange`` is the ID of the last exchange of the fetch, "" if nothing
-was told of it.
+as a whole, after its redirects, has one of three outcomes: an
+:class:`~scrapy_rep.access.entry.Answer`, which brings rules or says that there are none,
+:class:`NotModified` or :class:`Unreachable`. Whatever the table does not name, and whatever went
+wrong before there was a status, is Unreachable: a failure is never permission. An outcome's
+``exchange`` is the ID of the last exchange of the fetch, "" if nothing was told of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
 
-from scrapy_rep.access.entry import Asker
+from scrapy_rep.access.entry import Answer
 from scrapy_rep.robotstxt.profiles import Profile
 
 
@@ -91,47 +91,11 @@ class Cause(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Success:
-    """The rules were fetched: they must be followed (RFC 9309 section 2.3.1.1).
-
-    ``lifetime`` is for how many seconds the response says that it stays fresh, ``None`` where it
-    does not say. ``cut_at`` is the limit in octets at which ``body`` was cut, ``None`` if it is
-    whole.
-    """
-
-    body: bytes
-    status: int = 200
-    uri: str = ""
-    redirects: tuple[str, ...] = ()
-    lifetime: float | None = None
-    etag: bytes | None = None
-    last_modified: bytes | None = None
-    cut_at: int | None = None
-    exchange: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class NotModified:
     """The copy that the fetch was conditional on still holds (RFC 9111 section 4.3.3)."""
 
     lifetime: float | None = None
     exchange: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """No robots.txt is available: no rule restricts access (RFC 9309 section 2.3.1.3).
-
-    ``proxied`` and ``refused_to`` are as those of an :class:`~scrapy_rep.access.entry.Answer`.
-    """
-
-    status: int
-    uri: str = ""
-    redirects: tuple[str, ...] = ()
-    lifetime: float | None = None
-    exchange: str = ""
-    proxied: bool = False
-    refused_to: frozenset[Asker] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +117,7 @@ class Unreachable:
     error: BaseException | None = field(default=None, compare=False)
 
 
-Outcome = Success | NotModified | Unavailable | Unreachable
+Outcome = Answer | NotModified | Unreachable
 
 
 def archived_outcome(status: int, body: bytes, uri: str, temporary: AbstractSet[int]) -> Outcome:
@@ -162,7 +126,7 @@ def archived_outcome(status: int, body: bytes, uri: str, temporary: AbstractSet[
     if status == PROXY_AUTHENTICATION_REQUIRED:
         return Unreachable(Cause.PROXY, status)
     if meaning is Meaning.SUCCESS:
-        return Success(body, status, uri)
+        return Answer(status, body, uri)
     if meaning is Meaning.UNAVAILABLE:
-        return Unavailable(status, uri)
+        return Answer(status, None, uri)
     return Unreachable(Cause.STATUS, status)

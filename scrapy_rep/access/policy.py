@@ -23,20 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, REFUSALS, Answer, Entry, Failure, is_over
-from scrapy_rep.access.outcome import (
-    TEMPORARY,
-    Cause,
-    NotModified,
-    Outcome,
-    Success,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.access.outcome import TEMPORARY, Cause, Meaning, NotModified, Outcome, Unreachable
 
 MIN_LIFETIME = 60.0
 """Seconds for which any answer is used: no authority is asked more often than once a minute."""
@@ -279,22 +271,22 @@ def retry_at(failure: Failure, policy: Policy) -> float:
 
 def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> Entry:
     """Return what is known after ``outcome``, fetched at ``now``."""
-    return TRANSITIONS[type(outcome)].apply(entry or Entry(), outcome, now, policy)
+    if isinstance(outcome, NotModified):
+        meaning = Meaning.NOT_MODIFIED
+    elif isinstance(outcome, Unreachable):
+        meaning = Meaning.UNREACHABLE
+    else:
+        meaning = Meaning.UNAVAILABLE if outcome.body is None else Meaning.SUCCESS
+    return TRANSITIONS[meaning].apply(entry or Entry(), outcome, now, policy)
 
 
-def _answer(outcome: Success | Unavailable, now: float) -> Answer:
-    """Return an answer with the fields of an outcome, which ``asdict()`` would copy deeply."""
-    said = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
-    return Answer(**said, fetched_at=now)
+def _learn_success(_: Entry, outcome: Answer, now: float, policy: Policy) -> Entry:
+    return Entry(replace(outcome, fetched_at=now))
 
 
-def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> Entry:
-    return Entry(_answer(outcome, now))
-
-
-def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: Policy) -> Entry:
-    answer = _answer(outcome, now)
-    if outcome.status in REFUSALS:
+def _learn_unavailable(entry: Entry, outcome: Answer, now: float, policy: Policy) -> Entry:
+    answer = replace(outcome, fetched_at=now)
+    if answer.status in REFUSALS:
         before = entry.refusal
         if before is not None and now < expires_at(before, policy):
             life = answer.lifetime
@@ -356,23 +348,23 @@ class Transition(NamedTuple):
     section: str
 
 
-TRANSITIONS: dict[type[Outcome], Transition] = {
-    Success: Transition(
+TRANSITIONS: dict[Meaning, Transition] = {
+    Meaning.SUCCESS: Transition(
         "what was known is replaced; the octets are the last good copy from now on",
         _learn_success,
         "RFC 9309 2.3.1.1",
     ),
-    NotModified: Transition(
+    Meaning.NOT_MODIFIED: Transition(
         "the copy is renewed; without one it is as if unreachable",
         _learn_not_modified,
         "RFC 9111 4.3.4",
     ),
-    Unavailable: Transition(
+    Meaning.UNAVAILABLE: Transition(
         "what was known is replaced; there is no copy any more (a refusal: for this crawler)",
         _learn_unavailable,
         "RFC 9309 2.3.1.3",
     ),
-    Unreachable: Transition(
+    Meaning.UNREACHABLE: Transition(
         "the copy stays; the back-off doubles, and Retry-After lengthens it",
         _learn_unreachable,
         "RFC 9309 2.3.1.4",

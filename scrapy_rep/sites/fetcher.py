@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from math import inf
 from time import monotonic
@@ -24,18 +25,9 @@ from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import REFUSALS
+from scrapy_rep.access.entry import REFUSALS, Answer
 from scrapy_rep.access.freshness import retry_after
-from scrapy_rep.access.outcome import (
-    Cause,
-    Meaning,
-    NotModified,
-    Outcome,
-    Success,
-    Unavailable,
-    Unreachable,
-    meaning_of,
-)
+from scrapy_rep.access.outcome import Cause, Meaning, NotModified, Outcome, Unreachable, meaning_of
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.robotstxt.printable import without_logins
 from scrapy_rep.scrapy_names import modules_that_download
@@ -63,7 +55,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.access.entry import Answer
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -301,7 +292,7 @@ class RobotsFetcher:
     def _outcome(
         self, question: Question, exchange: Exchange, request: Request, response: Response
     ) -> Outcome:
-        """Return what the last response means; a redirect that is not followed is Unavailable.
+        """Return what the last response means; a redirect that is not followed brings no rules.
 
         An answer of the crawler's own proxy is not that of the site.
         """
@@ -309,7 +300,8 @@ class RobotsFetcher:
         self._stats.inc(names.RESPONSES)
         self._stats.inc(names.response_status(status))
         meaning = meaning_of(status, self._settings.temporary)
-        life, uri, trail = lifetime_of(response, now), question.uri, tuple(question.trail)
+        life = lifetime_of(response, now)
+        answer = Answer(status, None, question.uri, tuple(question.trail), lifetime=life)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
             body, cut = body_of(response, exchange, limit)
@@ -317,7 +309,7 @@ class RobotsFetcher:
             if cut:
                 self._stats.inc(names.TRUNCATED)
             cut_at = limit if cut else None
-            return Success(body, status, uri, trail, life, etag, modified, cut_at)
+            return replace(answer, body=body, etag=etag, last_modified=modified, cut_at=cut_at)
         if meaning is Meaning.NOT_MODIFIED and question.validated is not None:
             return NotModified(life)
         wait = retry_after(response.headers.get("Retry-After"), now)
@@ -329,7 +321,7 @@ class RobotsFetcher:
             way, asker = way_of(request.meta), question.asker
             # A middleware may have chosen the proxy, for the robots.txt and for its page.
             asked = frozenset((asker, asker._replace(way=way)))
-            return Unavailable(status, uri, trail, life, proxied=bool(way), refused_to=asked)
+            return replace(answer, proxied=bool(way), refused_to=asked)
         if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
-            return Unavailable(status, uri, trail, life)
+            return answer
         return Unreachable(Cause.STATUS, status, wait)

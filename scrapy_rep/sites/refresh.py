@@ -26,7 +26,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Asker, Entry, merge, without_proxied
-from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unavailable, Unreachable
+from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.stores.base import NOT_SHARED
@@ -282,4 +282,4 @@ def _is_for_others(outcome: Outcome) -> bool:
     """Return whether an outcome says something to other crawlers, so that it is stored."""
     if isinstance(outcome, Unreachable):
         return not outcome.ours
-    return not (isinstance(outcome, Unavailable) and outcome.proxied)
+    return not (isinstance(outcome, Answer) and outcome.proxied)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_rep.access.entry import Answer, Asker, Entry, Failure, merge
-from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Success, Unavailable, Unreachable
+from scrapy_rep.access.outcome import Cause, Meaning, NotModified, Outcome, Unreachable
 from scrapy_rep.access.policy import (
     DECISIONS,
     TRANSITIONS,
@@ -28,7 +28,7 @@ from tests.rows import deep, first, rows
 DAY = 86_400.0
 NOW = 1_700_000_000.0
 POLICY = Policy()
-RULES = Success(b"User-agent: *\nDisallow: /x\n", etag=b'"1"')
+RULES = Answer(200, b"User-agent: *\nDisallow: /x\n", etag=b'"1"')
 DOWN = Unreachable(Cause.STATUS, 503)
 
 
@@ -54,7 +54,7 @@ def due(entry: Entry | None) -> float:
 def test_the_tables_are_total() -> None:
     """Every state has a decision, every outcome a transition: no failure falls through."""
     assert set(DECISIONS) == set(EntryState)
-    assert set(TRANSITIONS) == {Success, NotModified, Unavailable, Unreachable}
+    assert set(TRANSITIONS) == set(Meaning) - {Meaning.REDIRECT}
 
 
 def worth(entry: Entry | None, now: float, policy: Policy) -> EntryState:
@@ -83,7 +83,7 @@ def test_success_is_followed_for_a_day_and_then_fetched_again() -> None:
         (RULES, 0.0, RULES.body, NOW + 0.9 * DAY),
         (RULES, 0.95 * DAY, RULES.body, 0.0),
         (RULES, DAY, None, 0.0),
-        (Unavailable(404), 0.0, None, NOW + 0.9 * DAY),
+        (Answer(404), 0.0, None, NOW + 0.9 * DAY),
         (DOWN, 0.0, None, NOW + 60.0),
         (DOWN, 60.0, None, 0.0),
     ],
@@ -112,7 +112,7 @@ def test_a_decision_about_a_failing_site_holds_until_the_attempt_or_the_end_of_i
 
 def test_unavailable_allows_all_for_a_day() -> None:
     """RFC 9309 section 2.3.1.3: a crawler may access any resources."""
-    entry = learn(None, Unavailable(404), NOW, POLICY)
+    entry = learn(None, Answer(404), NOW, POLICY)
     assert standing(entry, NOW, POLICY)[:2] == (Decision.ALLOW_ALL, Fetch.NO)
     assert standing(entry, NOW + 0.95 * DAY, POLICY)[:2] == (Decision.ALLOW_ALL, Fetch.BACKGROUND)
     assert standing(entry, NOW + DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
@@ -121,7 +121,7 @@ def test_unavailable_allows_all_for_a_day() -> None:
 @rows("status", [401, 402, 403])
 def test_access_denied_may_be_taken_as_disallow(status: int) -> None:
     """1996 section 3.1: 401 and 403 restrict the site completely, and so does 402."""
-    entry = learn(None, Unavailable(status), NOW, POLICY)
+    entry = learn(None, Answer(status), NOW, POLICY)
     strict = replace(POLICY, access_denied="disallow")
     assert standing(entry, NOW, POLICY).decision is Decision.ALLOW_ALL
     assert standing(entry, NOW, strict)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
@@ -142,7 +142,7 @@ def test_unreachable_disallows_all_until_the_next_attempt() -> None:
 
 def test_unreachable_after_unavailable_disallows_all() -> None:
     """RFC 9309 section 2.3.1.4: that there was no robots.txt is no copy of one."""
-    entry = learn(learn(None, Unavailable(404), NOW, POLICY), DOWN, NOW + 2 * DAY, POLICY)
+    entry = learn(learn(None, Answer(404), NOW, POLICY), DOWN, NOW + 2 * DAY, POLICY)
     assert standing(entry, NOW + 2 * DAY, POLICY).decision is Decision.DISALLOW_ALL
 
 
@@ -176,7 +176,7 @@ def test_retry_after_is_honoured_up_to_a_day(asked: float | None, waits: float) 
 @rows("said, life", [(None, DAY), (0.0, 60), (59.0, 60), (3600.0, 3600), (7 * DAY, DAY)])
 def test_a_response_may_shorten_its_life_never_lengthen_it(said: float | None, life: float) -> None:
     """RFC 9309 section 2.4: cache control may be used, but no more than 24 hours."""
-    for outcome in (replace(RULES, lifetime=said), Unavailable(404, lifetime=said)):
+    for outcome in (replace(RULES, lifetime=said), Answer(404, lifetime=said)):
         entry = learn(None, outcome, NOW, POLICY)
         assert expires_at(answer_of(entry), POLICY) - NOW == life
 
@@ -191,7 +191,7 @@ def test_not_modified_renews_the_same_copy() -> None:
     assert standing(renewed, NOW + 3 * DAY, POLICY).decision is Decision.WAIT
 
 
-@rows("before", [None, Unavailable(404), DOWN])
+@rows("before", [None, Answer(404), DOWN])
 def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> None:
     """RFC 9309 section 2.3.1.4: an answer to a question that was not asked decides nothing."""
     entry = None if before is None else learn(None, before, NOW, POLICY)
@@ -200,7 +200,7 @@ def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> N
     assert failure_of(after).cause == "status 304"
 
 
-@rows("outcome", [RULES, Unavailable(404), DOWN])
+@rows("outcome", [RULES, Answer(404), DOWN])
 def test_an_entry_from_the_future_decides_nothing(outcome: Outcome) -> None:
     """RFC 9309 section 2.4: after a clock step no one knows how old it is."""
     entry = learn(None, outcome, NOW, POLICY)
@@ -227,7 +227,7 @@ def test_a_copy_is_dated_anew_only_beyond_the_tolerance_for_clocks() -> None:
 
 def test_a_failure_from_the_future_hides_no_answer() -> None:
     """RFC 9309 section 2.3.1.4: a crawler whose clock is fast shuts no other crawler out."""
-    rules, missing = (learn(None, outcome, NOW, POLICY) for outcome in (RULES, Unavailable(404)))
+    rules, missing = (learn(None, outcome, NOW, POLICY) for outcome in (RULES, Answer(404)))
     for entry, state in ((rules, EntryState.RULES_FRESH), (missing, EntryState.UNAVAILABLE_FRESH)):
         failing = learn(entry, DOWN, NOW + 120, POLICY)
         assert worth(failing, NOW, POLICY) is state
@@ -249,7 +249,7 @@ def test_rules_that_were_cut_are_fetched_again_by_a_crawler_that_reads_more() ->
 def test_too_many_redirects_for_one_crawler_are_followed_by_one_that_follows_more() -> None:
     """RFC 9309 section 2.3.1.2: unavailable means, after the hops that this crawler follows."""
     hops = tuple(f"https://e.org/{n}" for n in range(5))
-    entry = learn(None, Unavailable(302, redirects=hops), NOW, POLICY)
+    entry = learn(None, Answer(302, redirects=hops), NOW, POLICY)
     assert worth(entry, NOW, POLICY) is EntryState.UNAVAILABLE_FRESH
     assert worth(entry, NOW, replace(POLICY, max_redirects=6)) is EntryState.LIMITED
 
@@ -294,7 +294,7 @@ def test_failures_of_the_crawler_do_not_lengthen_the_back_off_of_a_server() -> N
 def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> None:
     """RFC 9309 section 2.3.1.3: what one crawler is refused may be served to another one."""
     rules = learn(None, RULES, NOW, POLICY)
-    refused = learn(rules, Unavailable(status), NOW + 10, POLICY)
+    refused = learn(rules, Answer(status), NOW + 10, POLICY)
     assert refused.answer == rules.answer
     strict = replace(POLICY, access_denied="disallow")
     shared = merge(refused, learn(None, RULES, NOW + 20, POLICY), NOW + 20)
@@ -337,7 +337,7 @@ def _walk(rng: random.Random, steps: int) -> None:
         outcome = rng.choice(
             [
                 replace(RULES, lifetime=rng.choice([None, 0.0, 61.0, 1e12])),
-                Unavailable(rng.choice([401, 402, 404]), lifetime=rng.choice([None, 0.0])),
+                Answer(rng.choice([401, 402, 404]), lifetime=rng.choice([None, 0.0])),
                 NotModified(rng.choice([None, 5.0])),
                 Unreachable(Cause.TIMEOUT, retry_after=rng.choice([None, 0.0, 1e12])),
             ]
@@ -374,7 +374,7 @@ def test_a_304_without_a_lifetime_leaves_the_one_that_is_stored() -> None:
 def test_a_refusal_through_a_proxy_hides_no_copy_while_the_site_cannot_be_reached() -> None:
     """The copy is followed then, as after any failure."""
     entry = learn(None, RULES, NOW, POLICY)
-    refused = learn(entry, Unavailable(403, proxied=True), NOW + 10.0, POLICY)
+    refused = learn(entry, Answer(403, proxied=True), NOW + 10.0, POLICY)
     assert standing(refused, NOW + 20.0, POLICY).decision is Decision.ALLOW_ALL
     failing = learn(refused, DOWN, NOW + 20.0, POLICY)
     assert standing(failing, NOW + 30.0, POLICY).decision is Decision.FOLLOW
@@ -383,7 +383,7 @@ def test_a_refusal_through_a_proxy_hides_no_copy_while_the_site_cannot_be_reache
 def test_a_refusal_lives_no_longer_because_others_are_refused_as_well() -> None:
     """RFC 9309 section 2.4: who was refused first may be served by now, and asks again."""
     first, second = Asker("p:1"), Asker("p:2")
-    refused = Unavailable(403, proxied=True, refused_to=frozenset({first}))
+    refused = Answer(403, proxied=True, refused_to=frozenset({first}))
     entry = learn(None, refused, NOW, POLICY)
     both = learn(entry, replace(refused, refused_to=frozenset({second})), NOW + 70_000.0, POLICY)
     assert both.refusal is not None

@@ -30,7 +30,7 @@ from scrapy.http import Response
 
 from scrapy_rep import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.policy import learn, standing
 from tests.benchmarks.gate import open_crawler
 from tests.benchmarks.running import ADDON, in_a_loop, in_a_process
@@ -82,7 +82,7 @@ class Bench:
         if self.gate is None:
             return
         cache, now = self.gate._parts.cache, time.time()
-        entry = learn(None, Success(body), now, cache._policy)
+        entry = learn(None, Answer(200, body), now, cache._policy)
         kept = cache._cached(None, entry, standing(entry, now, cache._policy), now)
         for number in numbers:
             cache._keep(authority_of(url_of(number)), kept)

@@ -18,7 +18,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.policy import learn, standing
 from tests.benchmarks.running import argument, in_a_loop, with_engine
 
@@ -64,7 +64,7 @@ def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
     authority = authority_of("https://example.org/")
     assert authority is not None
     cache = gate._parts.cache
-    entry = learn(None, Success(body), time.time(), cache._policy)
+    entry = learn(None, Answer(200, body), time.time(), cache._policy)
     now = time.time()
     cache._keep(
         authority, cache._cached(authority, entry, standing(entry, now, cache._policy), now)

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.entry import Answer
 from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
@@ -42,7 +42,7 @@ def overriding(bench: Bench, *overrides: Override) -> AppliedOverrides:
 @pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
 async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
     """An index is built after thirty questions, lines and patterns are read when one matches."""
-    bench = Bench(Success(b"User-agent: *\n" + RULES))
+    bench = Bench(Answer(200, b"User-agent: *\n" + RULES))
     cached = await ask(bench)
     paces = RepSettings().pace_policy
     judge = Judge(bench.cache.weigh, paces, None, overriding(bench))
@@ -67,7 +67,7 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
 
 async def test_rules_that_grew_with_the_first_answer_to_an_agent_are_measured() -> None:
     """They are compiled for it, also where nothing asks for a verdict."""
-    bench = Bench(Success(b"User-agent: other\n" + RULES + b"User-agent: *\n" + RULES))
+    bench = Bench(Answer(200, b"User-agent: other\n" + RULES + b"User-agent: *\n" + RULES))
     cached = await ask(bench)
     judge = Judge(bench.cache.weigh, RepSettings().pace_policy, None, overriding(bench))
     for agent in (AGENT, ("other",)):
@@ -91,7 +91,7 @@ async def test_a_pace_that_is_refused_decides_beside_the_rules(
     text: str, settings: dict[str, Any], alone: bool
 ) -> None:
     """A pace that is kept or cut does not: it only holds requests up."""
-    bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
+    bench = Bench(Answer(200, f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
     paces = RepSettings.from_settings(Settings(settings)).pace_policy
     judge = Judge(bench.cache.weigh, paces, None, overriding(bench))
@@ -115,7 +115,7 @@ class Scales:
 @pytest.mark.parametrize("path", ["/private", "/other"])
 async def test_a_request_has_its_rules_measured_once_at_most(path: str, action: str | None) -> None:
     """Whatever decides, and however often: of a refusal always, because it reads the rule."""
-    bench = Bench(Success(b"User-agent: *\nDisallow: /private\n"))
+    bench = Bench(Answer(200, b"User-agent: *\nDisallow: /private\n"))
     cached, scales, overrides = await ask(bench), Scales(bench), overriding(bench)
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))

@@ -10,7 +10,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import RobotsTxt
-from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.sites.refresh import Miss
 from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
@@ -20,10 +20,10 @@ DAY = 86_400.0
 # --- memory
 
 
-def big_rules(octets: int) -> Success:
+def big_rules(octets: int) -> Answer:
     """Rules of about that many octets."""
     line = b"Disallow: /some/longer/path/%06d\n"
-    return Success(b"User-agent: *\n" + b"".join(line % n for n in range(octets // 38)))
+    return Answer(200, b"User-agent: *\n" + b"".join(line % n for n in range(octets // 38)))
 
 
 async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> None:
@@ -96,7 +96,7 @@ async def test_what_was_evicted_is_the_last_good_copy_when_the_fetch_fails() -> 
 async def test_texts_and_bodies_that_are_not_parsed_count() -> None:
     """Redirects, validators and a copy that is not in force take memory as well."""
     hops = tuple(f"https://host{n}.example/{'x' * 5_000}" for n in range(3))
-    long = Success(RULES.body, redirects=hops, etag=b"e" * 1_000, last_modified=b"m" * 1_000)
+    long = Answer(200, RULES.body, redirects=hops, etag=b"e" * 1_000, last_modified=b"m" * 1_000)
     bench = Bench(long)
     known = await ask(bench)
     assert known.size > 17_000
@@ -110,7 +110,7 @@ async def test_texts_and_bodies_that_are_not_parsed_count() -> None:
 async def test_rules_count_as_they_grow() -> None:
     """Each new agent may add an index to a file; weighing it again keeps to the bound."""
     body = b"".join(b"User-agent: bot%d\nDisallow: /%d*/x\n" % (n, n) for n in range(2_000))
-    bench = Bench(Success(body), memory_limit=1 << 20)
+    bench = Bench(Answer(200, body), memory_limit=1 << 20)
     known = await ask(bench)
     before = bench.cache.octets
     for number in range(200):
