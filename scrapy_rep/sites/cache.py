@@ -216,8 +216,7 @@ class RobotsCache:
 
         The authority is unreachable then, and what waits for it goes on.
         """
-        # Flights begin one after another; each may have to wait for those before it.
-        began = monotonic() - self.refresher.longest - 0.1 * len(self._flights)
+        began = monotonic() - self.refresher.longest
         for authority, flight in list(self._flights.items()):
             if flight.started > began:
                 break  # those behind it began later

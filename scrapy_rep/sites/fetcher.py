@@ -7,8 +7,7 @@ it does not know, that is Unreachable.
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -19,9 +18,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import CallLaterResult, call_later
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, DeferredSemaphore
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
@@ -92,54 +89,12 @@ A download handler that does not announce the head of a response reads as much a
 _ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
 """What fails before there is a status; on the way through a proxy it is the proxy's failure."""
 
-_COUNTED_FOR = 0.25
-"""Seconds for which a fetch counts as one of those that run at once."""
-
-_AT_ONCE = 256
-"""Fetches that run at once, or ``CONCURRENT_REQUESTS`` if that is more."""
-
-
 _NO_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS})
 
 
 def _lacks_a_file(error: BaseException) -> bool:
     """Return whether the crawler could not open a socket; Twisted has a name of its own for it."""
     return getattr(error, "errno", None) in _NO_FILE or getattr(error, "osError", None) in _NO_FILE
-
-
-class AtOnce:
-    """Lets ``limit`` fetches run at once. After a moment a fetch no longer counts.
-
-    A crawl that meets hundreds of sites at once fetches hundreds of robots.txt files. They are
-    spread out a little, and each takes a file descriptor, of which a process often has no more than
-    1,024. Sites that never answer do not hold up the others for long.
-
-    This is the only limit without the scheduler, and for direct downloads. What sites in the
-    scheduler fetch is limited before it comes here, by ``frontier.limits.FetchDemand``.
-    """
-
-    def __init__(self, limit: int):
-        self._semaphore = DeferredSemaphore(limit)
-
-    @asynccontextmanager
-    async def counted(self) -> AsyncIterator[None]:
-        """Wait until the fetch may run, first come, first served, and count it meanwhile."""
-        granted: list[DeferredSemaphore] = []
-
-        def release() -> None:
-            if granted:
-                granted.pop().release()
-
-        timer: CallLaterResult | None = None
-        try:
-            # A caller may be cancelled after this was granted, and before it could begin.
-            await maybe_deferred_to_future(self._semaphore.acquire().addCallback(granted.append))
-            timer = call_later(_COUNTED_FOR, release)
-            yield
-        finally:
-            if timer is not None:
-                timer.cancel()
-            release()
 
 
 class RobotsFetcher:
@@ -163,7 +118,6 @@ class RobotsFetcher:
         self._scrapy = scrapy
         self._settings = settings
         self._stats = stats
-        self._at_once = AtOnce(max(_AT_ONCE, crawler.settings.getint("CONCURRENT_REQUESTS")))
         self._places = places
         self._clock = clock
         self._name = name
@@ -202,8 +156,7 @@ class RobotsFetcher:
         self._stats.inc(names.REQUESTS)
         try:
             with self._reception:
-                async with self._at_once.counted():
-                    return await with_timeout(self._settings.timeout, self._follow(question, told))
+                return await with_timeout(self._settings.timeout, self._follow(question, told))
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
