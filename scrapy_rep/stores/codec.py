@@ -1,15 +1,16 @@
-"""An entry, or a part of one, as octets: small, bound to its key, and never trusted.
+"""An entry as octets: small, bound to its authority, and never trusted.
 
 ::
 
     magic "REP" | version 1 | date, float64 | digest, 8 octets | deflate
 
 What is deflated is the JSON of :mod:`scrapy_rep.stores.json_form`. The date is that of the newest
-part. It lets a store tell which of two parts is newer without inflating either; the script that
-merges on Redis servers reads it, and the magic before it. The digest is BLAKE2b over the key and
-everything else. A CRC would miss one damaged entry in four thousand million. Worse, it is linear:
-an entry swapped under another key, or a few related damages, could cancel out. The digest is not a
-signature: a program that may write to the store can write any entry.
+part. A store may keep each part by itself (:func:`encode_parts`). Then the date lets it tell which
+of two is newer without inflating either; the script that merges on Redis servers reads it, and the
+magic before it. The digest is BLAKE2b over the authority and everything else. A CRC would miss one
+damaged entry in four thousand million. Worse, it is linear: an entry swapped under another
+authority, or a few related damages, could cancel out. The digest is not a signature: a program that
+may write to the store can write any entry.
 
 Octets that do not decode, for whatever reason, are a miss, so that the robots.txt is fetched again.
 So are those of another version. What is inflated is bounded by :data:`MAX_INFLATED`.
@@ -23,11 +24,10 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from struct import Struct
 from struct import error as struct_error
-from typing import Any
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
-from scrapy_rep.stores.json_form import part_of, plain_part, plain_parts, stored_of
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.stores.json_form import plain_parts, stored_of
 from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 MAGIC = b"REP\x01"
@@ -63,28 +63,34 @@ def refusal_of(crawler: str) -> str:
 
 def encode_stored(stored: StoredEntry) -> bytes:
     """Return all that is kept of an authority as octets. Raises :class:`StoreError`."""
-    return _encode(str(stored.authority), stored.updated_at, plain_parts(stored))
+    try:
+        text = json.dumps(
+            plain_parts(stored), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+        octets = text.encode("utf-8", "surrogatepass")
+        if len(octets) > MAX_INFLATED:
+            raise StoreError(f"an entry of {len(octets)} bytes is larger than {MAX_INFLATED}")
+        deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
+        packed = deflate.compress(octets) + deflate.flush()
+        date = stored.updated_at
+        return _HEAD.pack(MAGIC, date, _digest(stored.authority, date, packed)) + packed
+    except (struct_error, OverflowError, ValueError) as error:
+        raise StoreError(f"an entry cannot be encoded: {error}") from None
 
 
 def decode_stored(authority: Authority, octets: bytes) -> StoredEntry | None:
     """Return what :func:`encode_stored` encoded of ``authority``, else ``None``; never raises."""
     try:
-        return stored_of(authority, _decode(str(authority), octets))
-    except (struct_error, zlib.error, ValueError, RecursionError):
-        return None
-
-
-def encode_part(authority: Authority, name: str, part: Answer | Failure) -> bytes:
-    """Return a part as octets that only its authority and name read. Raises `StoreError`."""
-    return _encode(f"{authority} {name}", date_of(part), plain_part(part))
-
-
-def decode_part(authority: Authority, name: str, octets: bytes) -> Answer | Failure | None:
-    """Return what :func:`encode_part` encoded, else ``None``; never raises."""
-    try:
-        plain = _decode(f"{authority} {name}", octets)
-        is_failure = name == FAILURE
-        return part_of(Failure, plain, name) if is_failure else part_of(Answer, plain, name)
+        found, date, digest = _HEAD.unpack_from(octets)
+        packed = octets[_HEAD.size :]
+        # Another version; damaged, or kept under another key.
+        if found != MAGIC or digest != _digest(authority, date, packed):
+            return None
+        inflate = zlib.decompressobj(-15, zdict=_WORDS)
+        plain = inflate.decompress(packed, MAX_INFLATED)
+        if not inflate.eof or inflate.unused_data:
+            return None
+        return stored_of(authority, json.loads(plain.decode("utf-8", "surrogatepass")))
     except (struct_error, zlib.error, ValueError, RecursionError):
         return None
 
@@ -92,16 +98,18 @@ def decode_part(authority: Authority, name: str, octets: bytes) -> Answer | Fail
 def encode_parts(authority: Authority, entry: Entry, crawler: str = "") -> dict[str, bytes]:
     """Return the octets of each part by its name, empty where there is no such part.
 
-    The refusal is left out if ``crawler`` is empty. Raises :class:`StoreError`.
+    Each is an entry with that part alone. The refusal is left out if ``crawler`` is empty. Raises
+    :class:`StoreError`.
     """
-    parts: dict[str, Answer | Failure | None]
-    parts = {ANSWER: entry.answer, FAILURE: entry.failure}
-    if crawler:
-        parts[refusal_of(crawler)] = entry.refusal
-    return {
-        name: b"" if part is None else encode_part(authority, name, part)
-        for name, part in parts.items()
+    answer, refusal, failure = entry.answer, entry.refusal, entry.failure
+    parts = {
+        ANSWER: answer and StoredEntry(authority, Entry(answer)),
+        FAILURE: failure and StoredEntry(authority, Entry(failure=failure)),
     }
+    if crawler:
+        kept = refusal and StoredEntry(authority, refusals={crawler: refusal})
+        parts[refusal_of(crawler)] = kept
+    return {name: encode_stored(part) if part else b"" for name, part in parts.items()}
 
 
 def decode_parts(authority: Authority, parts: Mapping[str, bytes]) -> StoredEntry | None:
@@ -109,49 +117,21 @@ def decode_parts(authority: Authority, parts: Mapping[str, bytes]) -> StoredEntr
 
     Parts are not read without the others: without a refusal, the rest could be permission.
     """
-    found: dict[str, Any] = {
-        name: decode_part(authority, name, octets)
-        for name, octets in parts.items()
-        if octets and name.startswith((ANSWER, FAILURE, _REFUSAL))
-    }
-    if not found or None in found.values():
-        return None
-    entry = Entry(found.pop(ANSWER, None), failure=found.pop(FAILURE, None))
-    refusals = {name.removeprefix(_REFUSAL): part for name, part in found.items()}
-    return StoredEntry(authority, entry, refusals)
+    entry, refusals = Entry(), dict[str, Answer]()
+    for name, octets in parts.items():
+        if octets and name.startswith((ANSWER, FAILURE, _REFUSAL)):
+            part = decode_stored(authority, octets)
+            if part is None:
+                return None
+            answer, failure = part.entry.answer, part.entry.failure
+            entry = Entry(answer or entry.answer, failure=failure or entry.failure)
+            refusals |= part.refusals
+    return StoredEntry(authority, entry, refusals) if refusals or entry != Entry() else None
 
 
-def _encode(key: str, date: float, plain: object) -> bytes:
-    try:
-        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        octets = text.encode("utf-8", "surrogatepass")
-        if len(octets) > MAX_INFLATED:
-            raise StoreError(f"an entry of {len(octets)} bytes is larger than {MAX_INFLATED}")
-        deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
-        packed = deflate.compress(octets) + deflate.flush()
-        return _HEAD.pack(MAGIC, date, _digest(key, date, packed)) + packed
-    except (struct_error, OverflowError, ValueError) as error:
-        raise StoreError(f"an entry cannot be encoded: {error}") from None
-
-
-def _decode(key: str, octets: bytes) -> object:
-    """Return the content. Raises ``ValueError`` and what ``struct`` and ``zlib`` raise."""
-    found, date, digest = _HEAD.unpack_from(octets)
-    packed = octets[_HEAD.size :]
-    if found != MAGIC:
-        raise ValueError("another version")
-    if digest != _digest(key, date, packed):
-        raise ValueError("damaged, or kept under another key")
-    inflate = zlib.decompressobj(-15, zdict=_WORDS)
-    plain = inflate.decompress(packed, MAX_INFLATED)
-    if not inflate.eof or inflate.unused_data:
-        raise ValueError("not what it says it is")
-    return json.loads(plain.decode("utf-8", "surrogatepass"))
-
-
-def _digest(key: str, date: float, packed: bytes) -> bytes:
+def _digest(authority: Authority, date: float, packed: bytes) -> bytes:
     digest = blake2b(_HEAD.pack(MAGIC, date, b""), digest_size=8)
-    name = key.encode()
+    name = str(authority).encode()
     digest.update(_LENGTH.pack(len(name)) + name)
     digest.update(packed)
     return digest.digest()

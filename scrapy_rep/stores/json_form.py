@@ -128,9 +128,9 @@ def plain_parts(stored: StoredEntry) -> dict[str, Any]:
     """Return the same without the authority, for :func:`stored_of`."""
     entry, refusals = stored.entry, stored.refusals
     plain: dict[str, Any] = {
-        "answer": entry.answer and plain_part(entry.answer),
-        "refusals": {crawler: plain_part(refusal) for crawler, refusal in refusals.items()},
-        "failure": entry.failure and plain_part(entry.failure),
+        "answer": entry.answer and _plain_part(entry.answer),
+        "refusals": {crawler: _plain_part(refusal) for crawler, refusal in refusals.items()},
+        "failure": entry.failure and _plain_part(entry.failure),
     }
     return {name: part for name, part in plain.items() if part}
 
@@ -157,15 +157,15 @@ def stored_of(authority: Authority, plain: object) -> StoredEntry:
     return StoredEntry(
         authority,
         Entry(
-            None if answer is None else part_of(Answer, answer, "answer"),
-            failure=None if failure is None else part_of(Failure, failure, "failure"),
+            None if answer is None else _part_of(Answer, answer, "answer"),
+            failure=None if failure is None else _part_of(Failure, failure, "failure"),
         ),
-        {crawler: part_of(Answer, refusal, "refusal") for crawler, refusal in refusals.items()},
+        {crawler: _part_of(Answer, refusal, "refusal") for crawler, refusal in refusals.items()},
     )
 
 
-def plain_part(part: Answer | Failure) -> dict[str, Any]:
-    """Return a part as texts, numbers and lists, which :func:`part_of` reads."""
+def _plain_part(part: Answer | Failure) -> dict[str, Any]:
+    """Return a part as texts, numbers and lists, which :func:`_part_of` reads."""
     plain = {}
     for name in _CHECKS[type(part)]:
         value = getattr(part, name)
@@ -181,8 +181,8 @@ def _plain_octets(octets: bytes) -> str | dict[str, str]:
         return {"base64": b64encode(octets).decode("ascii")}
 
 
-def part_of(kind: type[Part], plain: object, name: str) -> Part:
-    """Return what :func:`plain_part` wrote. Raises ``ValueError``, one line, on anything else."""
+def _part_of(kind: type[Part], plain: object, name: str) -> Part:
+    """Return what :func:`_plain_part` wrote. Raises ``ValueError``, one line, on anything else."""
     checks = _CHECKS[kind]
     found = _mapping(plain, name, checks.keys())
     fields_found = [field for field in checks if field in found or field in _REQUIRED]

@@ -15,25 +15,19 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores import codec
 from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
-from scrapy_rep.stores.stored import StoreError
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 from tests.stores.samples import authority, entry, full_entry, gone
-
-KEY = f"{authority()} {codec.ANSWER}"
 
 
 def encode_answer(answer: Answer) -> bytes:
-    """As the answer of the authority that KEY names."""
-    return codec.encode_part(authority(), codec.ANSWER, answer)
+    """As the answer of an authority."""
+    return codec.encode_stored(StoredEntry(authority(), Entry(answer)))
 
 
 def decode_answer(octets: bytes) -> object:
     """Read as such."""
-    return codec.decode_part(authority(), codec.ANSWER, octets)
-
-
-def decode_failure(octets: bytes) -> object:
-    """Read as the failure of that authority."""
-    return codec.decode_part(authority(), codec.FAILURE, octets)
+    stored = codec.decode_stored(authority(), octets)
+    return None if stored is None else stored.entry.answer
 
 
 times = st.floats(0, 1e11)
@@ -78,13 +72,19 @@ def octets_of(kept: Entry) -> bytes:
     return encode_answer(kept.answer)
 
 
-def test_a_part_under_another_key_is_a_miss() -> None:
-    """Octets that were swapped between two authorities, or two parts, are read by neither."""
+def test_an_entry_under_another_authority_is_a_miss() -> None:
+    """Octets that were swapped between two authorities are read by neither."""
     octets = octets_of(entry(1))
     others = [authority(2), authority(0)._replace(port=8443), Authority("http", "a", 80)]
-    assert [codec.decode_part(other, codec.ANSWER, octets) for other in others] == [None] * 3
-    assert codec.decode_part(authority(), codec.refusal_of("a"), octets) is None
-    assert decode_failure(octets) is None
+    assert [codec.decode_stored(other, octets) for other in others] == [None] * 3
+
+
+def test_a_part_that_is_damaged_takes_the_others_with_it() -> None:
+    """What was swapped between two parts still says what it is."""
+    parts = codec.encode_parts(authority(), full_entry())
+    assert codec.decode_parts(authority(), {**parts, codec.refusal_of("a"): b"damaged"}) is None
+    swapped = {codec.ANSWER: parts[codec.FAILURE], codec.FAILURE: parts[codec.ANSWER]}
+    assert codec.decode_parts(authority(), swapped) == codec.decode_parts(authority(), parts)
 
 
 @pytest.mark.parametrize("kept", [entry(), full_entry(), gone()])
@@ -105,9 +105,6 @@ def test_damaged_octets_are_misses(kept: Entry) -> None:
 @given(st.binary(max_size=300))
 def test_any_octets_decode_to_a_miss(octets: bytes) -> None:
     """Foreign octets never raise, with our magic in front neither."""
-    for decode in (decode_answer, decode_failure):
-        assert decode(octets) is None
-        assert decode(codec.MAGIC + octets) is None
     for some in (octets, codec.MAGIC + octets):
         assert codec.decode_stored(authority(), some) is None
 
@@ -116,15 +113,14 @@ def signed(plain: bytes, *, packed: bytes | None = None) -> bytes:
     """Octets with a right digest around a content of any kind."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = deflate.compress(plain) + deflate.flush() if packed is None else packed
-    return codec._HEAD.pack(codec.MAGIC, 0.0, codec._digest(KEY, 0.0, packed)) + packed
+    return codec._HEAD.pack(codec.MAGIC, 0.0, codec._digest(authority(), 0.0, packed)) + packed
 
 
 @given(st.binary(max_size=200))
 def test_any_content_under_a_right_digest_decodes_quietly(plain: bytes) -> None:
     """What a stranger signed as we do is an entry or a miss, never an exception."""
-    for content in (plain, b'{"status":200,"body":' + plain, b"[" * 5_000 + plain):
+    for content in (plain, b'{"answer":{"status":200,"body":' + plain, b"[" * 5_000 + plain):
         decode_answer(signed(content))
-        decode_failure(signed(content))
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
@@ -133,7 +129,7 @@ def test_numbers_that_are_none_are_neither_written_nor_read(number: float) -> No
     for answer in (Answer(404, fetched_at=number), Answer(404, lifetime=number)):
         with pytest.raises(StoreError, match="cannot be encoded"):
             encode_answer(answer)
-    text = json.dumps({"status": 404, "fetched_at": number})
+    text = json.dumps({"answer": {"status": 404, "fetched_at": number}})
     assert decode_answer(signed(text.encode())) is None
 
 
