@@ -26,7 +26,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from struct import Struct
 from typing import Any, TypeVar
@@ -39,9 +39,6 @@ T = TypeVar("T")
 
 READ_PATIENCE, WRITE_PATIENCE, START_PATIENCE = 0.1, 0.5, 5.0
 """Seconds for which a connection waits for another process's lock: to read, to write, to open."""
-
-MENDING_PATIENCE = 5.0
-"""Seconds after which a process that sets a damaged file aside counts as killed."""
 
 APPLICATION, VERSION = 0x52455031, 1
 """``PRAGMA application_id`` of our files, and ``user_version``: that of the tables."""
@@ -230,29 +227,28 @@ class File:
     def _set_aside(self) -> None:
         """Rename a damaged file, unless another process has done so since the damage was found.
 
-        Of several processes that find the damage at once, one has the directory
-        ``NAME.mending`` made. The others wait for it.
+        Of several processes that find the damage at once, one has the lock of the empty database
+        ``NAME.mending``. The others wait for it. A process that is killed no longer has it.
         """
         damage, self._damage = self._damage, None
         if damage is None:
             return
-        mending = self.path.with_name(f"{self.path.name}.mending")
+        mending = Path(f"{self.path}.mending")
         try:
-            _make(mending)
-            try:
-                if damage.found is None or _identity_of(self.path) != damage.found:
-                    return
-                for suffix in ("-wal", "-shm", ""):
-                    with suppress(FileNotFoundError):
-                        Path(f"{self.path}{suffix}").replace(f"{self.path}.corrupt{suffix}")
-            finally:
-                with suppress(FileNotFoundError):  # another process took this one for killed
-                    mending.rmdir()
-        except OSError as error:
-            why = f"cannot set the damaged file aside: {error.strerror}"
-            raise StoreError(why) from None
-        aside = f"{self.path.name}.corrupt"
-        logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside)
+            with closing(sqlite3.connect(mending, START_PATIENCE, isolation_level=None)) as lock:
+                lock.execute("BEGIN EXCLUSIVE")
+                if is_there := damage.found is not None and _identity_of(self.path) == damage.found:
+                    for suffix in ("-wal", "-shm", ""):
+                        with suppress(FileNotFoundError):
+                            Path(f"{self.path}{suffix}").replace(f"{self.path}.corrupt{suffix}")
+            with suppress(OSError):
+                mending.unlink()
+        except (OSError, sqlite3.Error) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise StoreError(f"cannot set the damaged file aside: {why}") from None
+        if is_there:
+            aside = f"{self.path.name}.corrupt"
+            logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside)
 
     def _trouble(self, error: Exception) -> Exception:
         """Return what to raise for an error of sqlite3; note it if the file is damaged.
@@ -269,19 +265,6 @@ class File:
 
     def _shut(self) -> StoreError:
         return StoreError(f"{str(self.path)!a} is not open: {self._obstacle}")
-
-
-def _make(directory: Path) -> None:
-    """Make the directory, once the process that has made it has removed it, or is killed."""
-    end = time.monotonic() + MENDING_PATIENCE
-    while True:
-        try:
-            return directory.mkdir()
-        except FileExistsError:  # noqa: PERF203 (a wait)
-            if time.monotonic() > end:
-                with suppress(FileNotFoundError):
-                    directory.rmdir()
-            time.sleep(0.01)
 
 
 def _identity_of(path: Path) -> tuple[int, int] | None:
