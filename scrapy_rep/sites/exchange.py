@@ -13,12 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from http import HTTPStatus
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from scrapy_rep.access.outcome import Outcome, Unreachable
+from scrapy_rep.signals import RobotsExchange, SignalSender, robots_fetched
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.http.headers import Headers
     from twisted.internet.defer import Deferred
+
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Answer
 
     Received = Callable[[Request, Response, bool], None]
 
@@ -57,7 +66,7 @@ class Exchange:
     the request, the response as the server sent it, and whether its body was cut at the limit.
     """
 
-    def __init__(self, limit: int, numbers: Iterator[int], received: Received | None = None):
+    def __init__(self, limit: int, numbers: Iterator[int], received: Received):
         self.octets = 0
         """The octets of the body that have come, as far as the download handler reports them."""
         self.has_codings = False
@@ -115,8 +124,7 @@ class Exchange:
         """Note the whole response, and keep its codings from other components."""
         self.was_shown = True
         try:
-            if self._received is not None:
-                self._received(request, response, self.is_cut)
+            self._received(request, response, self.is_cut)
         finally:
             if codings := response.headers.pop(_CODINGS, None):
                 response.headers[_KEPT_CODINGS] = codings
@@ -126,6 +134,59 @@ def codings_of(response: Response) -> list[bytes]:
     """Return the content codings that the body of a response still has."""
     kept = response.headers.getlist(_KEPT_CODINGS)
     return [*kept, *response.headers.getlist(_CODINGS)]
+
+
+class Announcements:
+    """Tells listeners of each exchange of one fetch: the signal ``robots_fetched``.
+
+    Its ID stays with what is learnt from it, so that a decision can name the exchange that it rests
+    on, in a later crawl, too. ``copy`` is what a conditional request may confirm.
+    """
+
+    def __init__(self, signals: SignalSender, authority: Authority, copy: Answer | None):
+        self._signals = signals
+        self._is_heard = signals.is_heard(robots_fetched)
+        self._authority = authority
+        self._copy = copy
+        self._last_uri = self._last_id = ""
+
+    def received(
+        self, request: Request, response: Response, is_cut: bool, *, is_changed: bool = False
+    ) -> None:
+        """Send an exchange, if anything listens.
+
+        ``is_cut`` says that the body was cut at the limit, and ``is_changed`` that a component of
+        the crawler may have changed or made the response.
+        """
+        if not self._is_heard:
+            return
+        copy, uri = self._copy, request.url
+        confirms = response.status == HTTPStatus.NOT_MODIFIED and copy and copy.uri == uri
+        self._last_uri, self._last_id = uri, uuid4().urn
+        exchange = RobotsExchange(
+            self._last_id,
+            self._authority,
+            uri,
+            request,
+            response,
+            is_cut=is_cut,
+            is_changed=is_changed,
+            copy=copy if confirms else None,
+        )
+        self._signals.send(robots_fetched, exchange=exchange)
+
+    def ended(self, outcome: Outcome) -> Outcome:
+        """Return the outcome with the ID of its exchange; send a failure without a response."""
+        if not self._is_heard:
+            return outcome
+        if not isinstance(outcome, Unreachable) or (self._last_id and outcome.status is not None):
+            return replace(outcome, exchange=self._last_id)
+        uri = self._last_uri or self._authority.robots_uri
+        failed = RobotsExchange(
+            uuid4().urn, self._authority, uri, previous=self._last_id, failure=outcome
+        )
+        self._signals.send(robots_fetched, exchange=failed)
+        return replace(outcome, exchange=failed.id)
 
 
 class Reception:

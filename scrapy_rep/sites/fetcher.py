@@ -28,11 +28,11 @@ from scrapy_rep.access.outcome import Cause, Meaning, NotModified, Outcome, Unre
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.robotstxt.printable import without_logins
 from scrapy_rep.scrapy_names import modules_that_download
-from scrapy_rep.signals import SignalSender, robots_fetched
-from scrapy_rep.sites.announcements import Announcements
+from scrapy_rep.signals import SignalSender
 from scrapy_rep.sites.asking import Again, Question, way_of
 from scrapy_rep.sites.exchange import (
     EXCHANGE,
+    Announcements,
     Exchange,
     FetchPlaces,
     Reception,
@@ -134,9 +134,7 @@ class RobotsFetcher:
         The proxy of ``page_request``, the request that asks, is used. ``copy`` is what a
         conditional request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
-        told = None
-        if self._signals.is_heard(robots_fetched):
-            told = Announcements(self._signals, authority, copy)
+        told = Announcements(self._signals, authority, copy)
         most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
         question = Question(authority, page_request, copy, most)
         # Then the first question has the login already. Later on the site may ask for none, and
@@ -149,9 +147,9 @@ class RobotsFetcher:
             if len(self._asked_for_login) >= _MOST_ASKING:
                 self._asked_for_login.clear()
             self._asked_for_login[authority] = monotonic()
-        return outcome if told is None else told.ended(outcome)
+        return told.ended(outcome)
 
-    async def _attempt(self, question: Question, told: Announcements | None) -> Outcome:
+    async def _attempt(self, question: Question, told: Announcements) -> Outcome:
         """Return the outcome, without the ID of its exchange."""
         self._stats.inc(names.REQUESTS)
         try:
@@ -180,19 +178,18 @@ class RobotsFetcher:
                 each.__traceback__ = None
             return Unreachable(cause, detail=detail, ours=ours, error=error)
 
-    async def _follow(self, question: Question, told: Announcements | None) -> Outcome:
+    async def _follow(self, question: Question, told: Announcements) -> Outcome:
         """Follow redirects to an outcome, and ask again where an answer calls for that."""
         deadline = monotonic() + self._settings.timeout
         public = True
         while True:
-            received = None if told is None else told.received
-            exchange = Exchange(self._settings.max_size, question.numbers, received)
+            exchange = Exchange(self._settings.max_size, question.numbers, told.received)
             request = question.request = self._request(question, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             if exchange.has_failed:
                 raise IgnoreRequest("another component answered in place of a failed download")
-            if told is not None and not exchange.was_shown:
+            if not exchange.was_shown:
                 told.received(request, response, exchange.is_cut, is_changed=True)
             request = question.request = response.request or request  # one may have been repeated
             uri, trail = question.uri, question.trail
