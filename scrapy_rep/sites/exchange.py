@@ -15,7 +15,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from http import HTTPStatus
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
@@ -189,36 +188,19 @@ class Announcements:
         return replace(outcome, exchange=failed.id)
 
 
-class Reception:
-    """Hears of exchanges while any fetch is under way: a context, which several may be in.
+def listen(crawler: Crawler, places: FetchPlaces) -> None:
+    """Hear of the exchanges of a crawl.
 
-    The signals are sent for each piece of each page, so nothing listens to them while only pages
-    are downloaded.
+    The signals are sent for pages, too. That takes 10 microseconds a page, and 2.5 more for each
+    further piece of its body.
     """
-
-    def __init__(self, crawler: Crawler, places: FetchPlaces):
-        self._signals = crawler.signals
-        self._listeners = (
-            (_begun, signals.headers_received),
-            (_received, signals.bytes_received),
-            (_ended, signals.response_downloaded),
-            (places.fetched, signals.request_left_downloader),
-        )
-        self._under_way = 0
-        self.numbers = count()
-        """A number for each exchange of the crawl."""
-
-    def __enter__(self) -> None:
-        self._under_way += 1
-        if self._under_way == 1:
-            for listener, signal in self._listeners:
-                self._signals.connect(listener, signal=signal)
-
-    def __exit__(self, *_: object) -> None:
-        self._under_way -= 1
-        if self._under_way == 0:
-            for listener, signal in self._listeners:
-                self._signals.disconnect(listener, signal=signal)
+    for listener, signal in (
+        (_begun, signals.headers_received),
+        (_received, signals.bytes_received),
+        (_ended, signals.response_downloaded),
+        (places.fetched, signals.request_left_downloader),
+    ):
+        crawler.signals.connect(listener, signal=signal)
 
 
 def _begun(headers: Headers, request: Request) -> None:

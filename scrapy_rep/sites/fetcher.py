@@ -10,6 +10,7 @@ import errno
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import count
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -35,8 +36,8 @@ from scrapy_rep.sites.exchange import (
     Announcements,
     Exchange,
     FetchPlaces,
-    Reception,
     TooManyRequestsError,
+    listen,
 )
 from scrapy_rep.sites.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.sites.responses import (
@@ -122,7 +123,8 @@ class RobotsFetcher:
         self._clock = clock
         self._name = name
         self._signals = SignalSender(crawler)
-        self._reception = Reception(crawler, places)
+        self._numbers = count()
+        listen(crawler, places)
         self._negotiates = cache(self._is_zyte_api)
         self._asked_for_login: dict[Authority, float] = {}
 
@@ -153,8 +155,7 @@ class RobotsFetcher:
         """Return the outcome, without the ID of its exchange."""
         self._stats.inc(names.REQUESTS)
         try:
-            with self._reception:
-                return await with_timeout(self._settings.timeout, self._follow(question, told))
+            return await with_timeout(self._settings.timeout, self._follow(question, told))
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
@@ -226,7 +227,7 @@ class RobotsFetcher:
         most = _REFUSED_BEYOND * self._settings.max_size
         meta = {**_META, EXCHANGE: exchange, "download_maxsize": most, **question.meta()}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-        meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
+        meta["download_slot"] = f"robots.txt {next(self._numbers)} {uri}"
         negotiates = self._negotiates(urlsplit(uri).scheme)
         headers = question.headers(self._name(), negotiates=negotiates)
         return Request(uri, callback=NO_CALLBACK, headers=headers, meta=meta)
