@@ -6,6 +6,7 @@ A new kind of store is a subclass of :class:`Store`. Its scheme is a row of ``_S
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,9 +15,10 @@ from typing import Any
 
 from scrapy_rep.stores.base import Store, Turn
 from scrapy_rep.stores.blocking import BlockingStore
-from scrapy_rep.stores.sqlite_uri import FILES
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoreError
 from scrapy_rep.stores.uri import (
+    DISK_LIMIT,
+    FILES,
     SCHEMES,
     Scheme,
     UriOptions,
@@ -28,7 +30,8 @@ from scrapy_rep.stores.uri import (
 
 __all__ = ["BlockingStore", "Store", "StoreError", "Turn", "check_store", "open_store"]
 
-DISK_LIMIT = 1024 * 1024 * 1024
+_NOWHERE = Path(os.devnull)
+"""No directory, for files whose directory is not known yet."""
 
 NAMES = f"use {', '.join(each.begins for each in SCHEMES.values())} or the path of a class"
 
@@ -58,18 +61,16 @@ def open_store(
     and not to be made. A file or a server that is out of order raises nothing here; the store
     raises ``StoreError`` when it is used.
     """
-    check_store(uri)
-    scheme = scheme_of(uri)
-    if scheme is None:
+    if ":" not in uri:
         store = build(_class(uri))
         if not isinstance(store, Store):
             made = type(store).__name__
             raise ValueError(f"{shown(uri)!r} names no store: it makes a {made}")
         return store
-    if not scheme.store:
+    opened = _open(uri, UriOptions(Path(directory), disk_limit, keep, prefix, create))
+    if opened is None:
         raise ValueError(f"{uri} is kept by the crawl itself, and cannot be opened")
-    options = UriOptions(Path(directory), disk_limit, keep, prefix, create)
-    return _store_of(scheme).open_uri(uri, options)
+    return opened
 
 
 def check_store(uri: str) -> None:
@@ -77,22 +78,27 @@ def check_store(uri: str) -> None:
 
     Opens no connection. Reads the header of a file whose path is absolute.
     """
-    name, colon, _ = uri.partition(":")
-    if not colon:
+    if ":" in uri:
+        _open(uri, UriOptions(_NOWHERE))
+    else:
         _class(uri)
-        return
+
+
+def _open(uri: str, options: UriOptions) -> Store | None:
+    """Return the store of a URI, which does nothing until it is used; ``None`` for memory."""
     scheme = scheme_of(uri)
     if scheme is None or not uri.startswith(scheme.begins):
-        raise _no_store(uri, name)
+        raise _no_store(uri, uri.partition(":")[0])
     if scheme.begins.endswith("//") and is_ambiguous(uri):
         raise ValueError(
             f"{shown(uri)!r} names no store, as it can be read in more than one way: in a user "
             "name, a password and elsewhere, @ / ? # and % must be percent-encoded"
         )
     if scheme.store:
-        _store_of(scheme).check_uri(uri)
-    elif uri != scheme.begins:
-        raise _no_store(uri, name)
+        return _store_of(scheme).open_uri(uri, options)
+    if uri != scheme.begins:
+        raise _no_store(uri, uri.partition(":")[0])
+    return None
 
 
 def _store_of(scheme: Scheme) -> type[UriStore]:

@@ -143,13 +143,8 @@ class RedisStore(Store):
         self._thread = ClientThread(self._uri, STEP_PATIENCE)
 
     @classmethod
-    def check_uri(cls, uri: str) -> None:
-        """Raise ``ValueError`` if ``uri`` is not that of a Redis server."""
-        RedisUri(uri)
-
-    @classmethod
     def open_uri(cls, uri: str, options: UriOptions) -> RedisStore:
-        """Return the store that ``uri`` names. Raises ``ValueError`` as :meth:`check_uri` does."""
+        """Return the store that ``uri`` names. Raises ``ValueError`` if that is no server's."""
         return cls(uri, keep=options.keep, prefix=options.prefix)
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:

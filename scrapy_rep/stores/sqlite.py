@@ -36,11 +36,10 @@ from scrapy_rep.stores.sqlite_file import (
     File,
     check_file,
 )
-from scrapy_rep.stores.sqlite_uri import path_of
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
 from scrapy_rep.stores.thread import StoreThread
-from scrapy_rep.stores.uri import UriOptions
+from scrapy_rep.stores.uri import UriOptions, path_of
 
 logger = logging.getLogger(__name__)
 
@@ -99,19 +98,11 @@ class SqliteStore(Store):
         self._reader = StoreThread()
 
     @classmethod
-    def check_uri(cls, uri: str) -> None:
-        """Raise ``ValueError`` if ``uri`` names no file, or a file that is not ours.
-
-        Reads the header of a file whose path is absolute.
-        """
-        path = path_of(uri, Path())
-        if path.is_absolute():
-            with suppress(OSError):  # that shows when the store is used
-                check_file(path)
-
-    @classmethod
     def open_uri(cls, uri: str, options: UriOptions) -> SqliteStore:
-        """Return the store that ``uri`` names. Raises ``ValueError`` as :meth:`check_uri` does."""
+        """Return the store that ``uri`` names.
+
+        Raises ``ValueError`` if ``uri`` names no file, or a file that is not ours.
+        """
         path = path_of(uri, options.directory)
         if not options.create and not path.exists():
             raise ValueError(f"{str(path)!a} does not exist")

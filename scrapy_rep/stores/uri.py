@@ -1,4 +1,4 @@
-"""What may be shown of a store's URI: its scheme, hosts, ports and path.
+"""The URI of a store, and what may be shown of it: its scheme, hosts, ports and path.
 
 A URI may hold a password in its user information, query or fragment, and a password that was not
 percent-encoded ends up anywhere: in ``redis://:top#secret@host`` a parser finds the port ``top``.
@@ -9,11 +9,23 @@ scheme is certain, ``...`` if nothing is.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import unquote
+
+from scrapy_rep.stores.stored import MONTH, PREFIX
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.base import Store
+
+
+DISK_LIMIT = 1024 * 1024 * 1024
+
+FILE = "robots.db"
+"""The name of a SQLite file where a URI gives none."""
+
+FILES = "use sqlite:NAME or sqlite:///PATH"
 
 
 class UriOptions(NamedTuple):
@@ -23,22 +35,21 @@ class UriOptions(NamedTuple):
     """
 
     directory: Path
-    disk_limit: int
-    keep: float
-    prefix: str
-    create: bool
+    disk_limit: int = DISK_LIMIT
+    keep: float = MONTH
+    prefix: str = PREFIX
+    create: bool = True
 
 
 class UriStore(Protocol):
     """A class whose stores are named by a URI."""
 
     @classmethod
-    def check_uri(cls, uri: str) -> None:
-        """Raise ``ValueError`` if ``uri`` names no store of this class; connect to nothing."""
-
-    @classmethod
     def open_uri(cls, uri: str, options: UriOptions) -> Store:
-        """Return the store that ``uri`` names. Raises ``ValueError`` as :meth:`check_uri` does."""
+        """Return the store that ``uri`` names, which connects to nothing until it is used.
+
+        Raises ``ValueError`` if ``uri`` names no store of this class.
+        """
 
 
 class Scheme(NamedTuple):
@@ -126,3 +137,22 @@ def _hosts_and_path(rest: str) -> str:
 
 def _without_query(text: str) -> str:
     return re.split("[?#]", text, maxsplit=1)[0]
+
+
+def path_of(uri: str, directory: Path) -> Path:
+    """Return the path of a file, which is in ``directory`` if it has only a name.
+
+    Raises ``ValueError`` if the URI names no file.
+    """
+    rest = uri.partition(":")[2]
+    if not any(mark in rest for mark in ("?", "#", "%00", "\0")):
+        if rest.startswith("///") and not rest.endswith("/"):
+            return Path(without_slash(unquote(rest[2:])))
+        if "/" not in rest:
+            return directory / (unquote(rest) or FILE)
+    raise ValueError(f"{shown(uri)!r} names no file: {FILES}, with %3F for ? and %23 for #")
+
+
+def without_slash(path: str, system: str = sys.platform) -> str:
+    """Return the absolute path of a URI; on Windows it begins with a drive, not with a slash."""
+    return path[1:] if system == "win32" and re.match("/[A-Za-z]:/", path) else path

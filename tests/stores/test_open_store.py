@@ -11,7 +11,7 @@ import pytest
 from scrapy_rep.stores import check_store, open_store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.sqlite_uri import without_slash
+from scrapy_rep.stores.uri import without_slash
 from tests.processes import fresh_python
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import authority, entry
