@@ -421,7 +421,7 @@ class Sites:
             del site.heads[0]  # type: ignore[union-attr]
             site.size -= 1
             site.counted = max(site.counted - 1, 0)
-            self._ready.handed_out(is_refused=is_refused)
+            self._ready.handed_out()
         if head is not None and site.size > 0:
             line = self._ready.refused if is_refused else self._ready.ring
             self._make_ready(site, Event.ASKED, line)

@@ -293,7 +293,7 @@ def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) ->
     assert len(other) == 0
 
 
-def test_one_request_that_is_refused_goes_after_each_page(job_of: JobOf) -> None:
+def test_one_request_that_is_refused_goes_after_each_other_one(job_of: JobOf) -> None:
     """The others go when there is nothing else."""
     job, _, queue = with_frontier(job_of())
     for number in range(3):
@@ -301,7 +301,7 @@ def test_one_request_that_is_refused_goes_after_each_page(job_of: JobOf) -> None
         for _ in range(3):
             queue.push(Request("http://shut.example/shut", dont_filter=True))
     page, shut = "page", "shut"
-    assert job.drain(queue) == [page, shut] * 3 + [shut] * 6
+    assert job.drain(queue) == [page, shut, shut, page, shut, page] + [shut] * 6
 
 
 def test_the_top_of_a_site_is_the_priority_of_its_next_request(job_of: JobOf) -> None:
