@@ -46,20 +46,10 @@ serve({number}, standard)
 """
 NUMBER = Struct("=i")
 IMPORTS = (
-    "scrapy.cmdline",
-    "scrapy.core.downloader.handlers.http11",
-    "scrapy.core.engine",
-    "scrapy.crawler",
-    "scrapy.downloadermiddlewares.cookies",
-    "scrapy.extensions.feedexport",
-    "scrapy.shell",
-    "scrapy.squeues",
-    "twisted.internet.asyncioreactor",
-    "twisted.internet.selectreactor",
-    "twisted.web.client",
-    "unittest",
-    "warcio.archiveiterator",
-    "scrapy_rep.addon",
+    *("scrapy.cmdline", "scrapy.shell", "scrapy.squeues", "scrapy.core.downloader.handlers.http11"),
+    *("scrapy.core.engine", "scrapy.crawler", "scrapy.downloadermiddlewares.cookies"),
+    *("scrapy.extensions.feedexport", "twisted.internet.asyncioreactor", "twisted.web.client"),
+    *("twisted.internet.selectreactor", "unittest", "warcio.archiveiterator", "scrapy_rep.addon"),
     "tests.crawl.harness",
 )
 COMMANDS = ("scrapy.commands", "scrapy_rep.commands")

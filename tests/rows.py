@@ -22,12 +22,14 @@ def deep(usual: T, at_length: T) -> T:
     return at_length if os.environ.get("DEEP") else usual
 
 
-def rows(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def rows(names: str, *values: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make one test of a function and a table, as `pytest.mark.parametrize` makes many.
 
-    All rows are tried; the test fails with each that does. Fixtures are shared by the rows.
+    The table is what follows the names: its rows, or one iterable of them. All rows are tried; the
+    test fails with each that does. Fixtures are shared by the rows.
     """
-    table, asked = [*values], [name.strip() for name in names.split(",")]
+    table = [*values] if len(values) > 1 else [*values[0]]
+    asked = [name.strip() for name in names.split(",")]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)

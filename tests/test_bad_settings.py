@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands.running import write_project
 from tests.crawl.harness import gate_with
 from tests.processes import run_python
 from tests.rows import first, rows
@@ -16,11 +17,6 @@ from tests.rows import first, rows
 SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
 SOON = "REP_TIMEOUT = 'soon': must be a number of seconds, at least 0.1"
 
-SETTINGS = """
-SPIDER_MODULES = ["spiders"]
-ADDONS = {"scrapy_rep.Addon": 100}
-TELNETCONSOLE_ENABLED = REMOTE_CONTROL_ENABLED = False
-"""
 SPIDERS = """
 import scrapy
 
@@ -57,7 +53,7 @@ class Overridden(Plain):
 """
 SCRIPT = """
 from scrapy import crawler
-from spiders import *
+from shop.spiders.shop import *
 
 process = crawler.CrawlerProcess({"ADDONS": {"scrapy_rep.Addon": 100}, "REP_TIMEOUT": "soon"})
 process.crawl(Plain)
@@ -76,10 +72,8 @@ except Exception as error:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A Scrapy project whose settings are sound."""
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
-    for name, text in {"settings": SETTINGS, "spiders": SPIDERS, "script": SCRIPT}.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    return tmp_path
+    (tmp_path / "script.py").write_text(SCRIPT)
+    return write_project(tmp_path, {"TELNETCONSOLE_ENABLED": False}, SPIDERS)
 
 
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -87,13 +81,11 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run_python(*arguments, cwd=project)
 
 
-@pytest.mark.parametrize(
-    ("pair", "said"),
-    [
-        ("REP_TIMEOUT=soon", SOON),
-        ("REP_DECISION_LOG=none/a.jsonl", "REP_DECISION_LOG = 'none/a.jsonl': there is no folder"),
-        ("REP_STORE=sqlite://{}/script.py", "REP_STORE: '{}/script.py' is not a store"),
-    ],
+@rows(
+    "pair, said",
+    ("REP_TIMEOUT=soon", SOON),
+    ("REP_DECISION_LOG=none/a.jsonl", "REP_DECISION_LOG = 'none/a.jsonl': there is no folder"),
+    ("REP_STORE=sqlite://{}/script.py", "REP_STORE: '{}/script.py' is not a store"),
 )
 def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str, said: str) -> None:
     """`-s NAME=VALUE`: one line on stderr without a traceback, status 1."""
@@ -105,17 +97,13 @@ def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str,
 
 @rows(
     "name, value, said",
-    [
-        ("ROBOTSTXT_OBEY", "maybe", "ROBOTSTXT_OBEY = 'maybe': must be True or False"),
-        ("REP_STORE", ["redis://:s3cret@host"], "REP_STORE = <list>: must be text"),
-        ("REP_STORE", "redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
-        ("REP_STORE", "postgres://user:s3cret@host/0", "or the path of a class"),
-        ("REP_STORE", "robots.db", "for a file, use sqlite:NAME or sqlite:///PATH"),
-    ],
+    ("ROBOTSTXT_OBEY", "maybe", "ROBOTSTXT_OBEY = 'maybe': must be True or False"),
+    ("REP_STORE", ["redis://:s3cret@host"], "REP_STORE = <list>: must be text"),
+    ("REP_STORE", "redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
+    ("REP_STORE", "postgres://user:s3cret@host/0", "or the path of a class"),
+    ("REP_STORE", "robots.db", "for a file, use sqlite:NAME or sqlite:///PATH"),
 )
-def test_an_error_says_what_is_wrong_and_what_may_be_meant(
-    name: str, value: Any, said: str
-) -> None:
+def test_an_error_says_what_is_wrong_and_what_is_meant(name: str, value: Any, said: str) -> None:
     """In one line, without what is secret: a slip, another database, the bare name of a file."""
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
         gate_with(**{name: value})
@@ -123,31 +111,16 @@ def test_an_error_says_what_is_wrong_and_what_may_be_meant(
     assert "\n" not in str(caught.value)
 
 
-OVERRIDE = """
+ENTRY = """
 [[override]]
-authority = "https://a.example"
-action = "allow"
-reason = "why"
-by = "who"
-until = 2020-01-01
-
-[[override]]
-authority = "https://*.example"
+authority = "{}"
 action = "allow"
 reason = "why"
 by = "who"
 until = 2020-01-01
 """
-
+OVERRIDE = ENTRY.format("https://a.example") + ENTRY.format("https://*.example")
 OVERRIDES = "REP_OVERRIDES: overrides.toml, entry 2: authority 'https://*.example' must be"
-
-
-def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) -> None:
-    """`ROBOTSTXT_OBEY = False` has the last word."""
-    off = ("-s", "ROBOTSTXT_OBEY=0", "-s", "REP_TIMEOUT=soon")
-    done = run(project, "-m", "scrapy", "crawl", "plain", *off)
-    assert done.returncode == 0
-    assert "a page came" in done.stderr
 
 
 @pytest.mark.parametrize(

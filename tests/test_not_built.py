@@ -29,6 +29,7 @@ from tests.crawl.harness import crawl
 from tests.crawl.plugin import BUILT_IN, NOTHING, by_hand, obey
 from tests.polling import until
 from tests.processes import environment, run_python
+from tests.rows import rows
 from tests.site import Site
 from tests.stores.servers import free_port
 
@@ -176,23 +177,22 @@ def test_a_module_that_is_not_configured_does_not_disable_the_addon(
         Addon().update_settings(settings)
 
 
-@pytest.mark.parametrize("settings", [obey(), by_hand(**BY_HAND)])
+@pytest.mark.parametrize(
+    "settings", [obey(ROBOTSTXT_OBEY=False), by_hand(**BY_HAND, ROBOTSTXT_OBEY="0")]
+)
 async def test_where_obedience_is_off_nothing_has_to_be_built(
     site: Site, settings: dict[str, Any]
 ) -> None:
-    """`ROBOTSTXT_OBEY = False` has the last word."""
+    """`ROBOTSTXT_OBEY = False` has the last word, and no other setting matters."""
     shop = site.authority(NOTHING)
-    off = {**settings, "ROBOTSTXT_OBEY": False, "REP_STORE": f"{HERE}.Unconfigured"}
+    off = {**settings, "REP_TIMEOUT": "soon", "REP_STORE": f"{HERE}.Unconfigured"}
     result = await crawl(settings=off, plans=[shop.url("/x")])
     assert result.downloaded == [shop.url("/x")]
 
 
 @pytest.mark.parametrize(
     ("store", "file"),
-    [
-        ("sqlite:", ".scrapy/robots/robots.db"),
-        ("sqlite://{}/far/r.db", "far/r.db"),
-    ],
+    [("sqlite:", ".scrapy/robots/robots.db"), ("sqlite://{}/far/r.db", "far/r.db")],
 )
 async def test_sqlite_needs_no_scrapy_cfg(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, file: str
@@ -243,22 +243,15 @@ def test_scrapy_crawl_without_scrapy_cfg_obeys(site: Site, deployed: Path) -> No
     assert len(shop.robots_hits) == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ["check", "http://127.0.0.1/"],
-            f"no robots.txt can be fetched: ValueError: {UNCONFIGURED}",
-        ),
-        (["store", "list"], UNCONFIGURED),
-    ],
+@rows(
+    "words, said",
+    ("check http://127.0.0.1/", f"no robots.txt can be fetched: ValueError: {UNCONFIGURED}"),
+    ("store list", UNCONFIGURED),
 )
-def test_the_command_says_what_is_not_configured(
-    deployed: Path, words: list[str], said: str
-) -> None:
+def test_the_command_says_what_is_not_configured(deployed: Path, words: str, said: str) -> None:
     """In one line, with status 2."""
-    done = run(deployed, "robots", *words, "-s", "REP_STORE=shop.spiders.Unconfigured")
-    assert (done.returncode, done.stderr) == (2, f"scrapy robots {words[0]}: {said}\n")
+    done = run(deployed, "robots", *words.split(), "-s", "REP_STORE=shop.spiders.Unconfigured")
+    assert (done.returncode, done.stderr) == (2, f"scrapy robots {words.split()[0]}: {said}\n")
 
 
 @pytest.mark.slow

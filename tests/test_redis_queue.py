@@ -7,6 +7,7 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import redis_queue
 from scrapy_rep.addon import Addon
 from scrapy_rep.redis_queue import HostQueue
+from tests.rows import rows
 from tests.stores.servers import RedisServer
 
 KEY = "queue:requests"
@@ -118,12 +120,8 @@ def test_a_request_is_as_it_was(client: Any) -> None:
     request = Request("https://a.example/", method="POST", body=b"\0\xff\0", meta={"x": "\0"})
     queue_of(client).push(request)
     found = queue_of(client).pop()
-    assert (found.url, found.method, found.body, found.meta) == (
-        request.url,
-        "POST",
-        b"\0\xff\0",
-        {"x": "\0"},
-    )
+    assert (found.url, found.method) == (request.url, "POST")
+    assert (found.body, found.meta) == (b"\0\xff\0", {"x": "\0"})
 
 
 def test_requests_without_rules_have_sites_of_their_own(queue: HostQueue) -> None:
@@ -133,12 +131,8 @@ def test_requests_without_rules_have_sites_of_their_own(queue: HostQueue) -> Non
     push(queue, "https://a.example/free", "data:,x", meta=free)
     push(queue, "https://a.example/odd", meta={"download_slot": "\0\udce4", **free})
     assert len(queue) == 5
-    assert set(popped(queue)[:4]) == {
-        "https://a.example/0",
-        "https://a.example/free",
-        "data:,x",
-        "https://a.example/odd",
-    }
+    first = {f"https://a.example/{name}" for name in ("0", "free", "odd")}
+    assert set(popped(queue)[:4]) == {*first, "data:,x"}
 
 
 def test_its_length_is_what_waits(client: Any) -> None:
@@ -283,9 +277,7 @@ def test_sites_without_requests_hold_up_no_other(queue: HostQueue) -> None:
     assert "https://new.example/" in [request.url for _ in range(80) if (request := queue.pop())]
 
 
-def test_what_redis_has_forgotten_to_be_done_is_made_once_more(
-    client: Any, queue: HostQueue
-) -> None:
+def test_what_redis_has_forgotten_to_be_done_is_made_again(client: Any, queue: HostQueue) -> None:
     """Redis went on from a state before a step; otherwise the queue would never be empty."""
     push(queue, "https://a.example/")
     assert queue.pop() is not None
@@ -461,14 +453,21 @@ class Losing(redis.Connection):
         return answer
 
 
+@contextmanager
+def losing_client(port: int, retries: int) -> Iterator[Any]:
+    """Such a client, which asks again so often."""
+    retry: Any = Retry(NoBackoff(), retries)
+    pool = redis.ConnectionPool(connection_class=Losing, port=port, retry=retry)
+    with redis.Redis(connection_pool=pool) as client:
+        yield client
+    pool.close()
+
+
 @pytest.fixture
 def losing(client: Any, module_server: RedisServer) -> Iterator[Any]:
     """Such a client of that server, which is empty."""
-    how: dict[str, Any] = {"connection_class": Losing, "retry": Retry(NoBackoff(), 3)}
-    pool = redis.ConnectionPool(**how, port=module_server.port)
-    with redis.Redis(connection_pool=pool) as losing:
+    with losing_client(module_server.port, 3) as losing:
         yield losing
-    pool.close()
 
 
 def test_what_is_repeated_is_done_once(client: Any, losing: Any) -> None:
@@ -491,9 +490,7 @@ def test_what_is_repeated_is_done_once(client: Any, losing: Any) -> None:
 
 
 @pytest.mark.parametrize("lost", ["the first answer", "the second answer", "none"])
-def test_a_worker_that_redis_has_forgotten_is_known_again(
-    client: Any, losing: Any, lost: str
-) -> None:
+def test_a_worker_that_redis_forgot_is_known_again(client: Any, losing: Any, lost: str) -> None:
     """With all that it has, whichever answer is lost: others get it if that worker dies."""
     queue, other = queue_of(losing if lost != "none" else client), queue_of(client)
     push(queue, *pages("a", 3), *pages("b", 3))
@@ -563,20 +560,19 @@ class OwnQueue(scrapy_redis.scheduler.Scheduler):  # type: ignore[misc]
 OURS = "scrapy_rep.redis_queue.HostQueue"
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "chosen", "found", "said"),
-    [
-        ("scrapy_redis.scheduler.Scheduler", None, OURS, "wait in Redis"),
-        (Subclass, None, OURS, "wait in Redis"),
-        (OwnQueue, None, None, f'SCHEDULER_QUEUE_CLASS = "{OURS}" lets requests wait'),
-        ("scrapy_redis.scheduler.Scheduler", "scrapy_redis.queue.FifoQueue", None, ""),
-        ("scrapy.core.scheduler.Scheduler", None, None, ""),
-    ],
+@rows(
+    "scheduler, chosen, found, said",
+    ("scrapy_redis.scheduler.Scheduler", None, OURS, "wait in Redis"),
+    (Subclass, None, OURS, "wait in Redis"),
+    (OwnQueue, None, None, f'SCHEDULER_QUEUE_CLASS = "{OURS}" lets requests wait'),
+    ("scrapy_redis.scheduler.Scheduler", "scrapy_redis.queue.FifoQueue", None, ""),
+    ("scrapy.core.scheduler.Scheduler", None, None, ""),
 )
 def test_the_addon_chooses_it_where_the_project_chooses_none(
     caplog: pytest.LogCaptureFixture, scheduler: Any, chosen: str | None, found: Any, said: str
 ) -> None:
     """One line says so; where a scheduler may open a queue of its own, the line is advice."""
+    caplog.clear()
     settings = Settings({"SCHEDULER": scheduler})
     if chosen is not None:
         settings.set("SCHEDULER_QUEUE_CLASS", chosen)

@@ -7,18 +7,15 @@ virtual, and each step is made by the test.
 from __future__ import annotations
 
 import time as real_time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import redis
 from scrapy import Request
 
 from scrapy_rep.frontier.cluster import UNDER_WAY
 from scrapy_rep.redis_queue import HostQueue
 from tests.frontier.test_frontier import Crawl
 from tests.frontier.virtual_time import VirtualTime
-from tests.stores.servers import RedisServer
 
 KEY, SITE = "spider:requests", "http://a.example"
 RING = 4e15
@@ -78,12 +75,9 @@ class Worker:
 
 
 @pytest.fixture
-def worker(module_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+def worker(client: Any, monkeypatch: pytest.MonkeyPatch) -> Worker:
     """A worker of a queue that is empty."""
-    time = VirtualTime.of(monkeypatch, "limits", "frontier")
-    with redis.Redis(port=module_server.port) as client:
-        client.flushall()
-        yield Worker(client, time)
+    return Worker(client, VirtualTime.of(monkeypatch, "limits", "frontier"))
 
 
 def near(seconds: float) -> Any:
@@ -178,9 +172,7 @@ def test_a_new_site_is_left_to_the_worker_that_is_finding_its_pace(
     assert worker.due_in == 0.0
 
 
-def test_a_request_that_is_not_given_out_yet_keeps_a_new_site_without_a_store(
-    worker: Worker,
-) -> None:
+def test_a_request_not_given_out_yet_keeps_a_new_site_without_a_store(worker: Worker) -> None:
     """The engine may have no room for long, and another worker would ask meanwhile."""
     worker.crawl.neighbours.known = {"a.example"}
     worker.queue.push(Request(f"{SITE}/1"))
@@ -263,9 +255,7 @@ def test_the_interval_of_a_request_that_waits_is_said_again(worker: Worker) -> N
     assert worker.due_in == near(15.0)
 
 
-def test_a_paced_site_of_a_request_that_was_not_given_out_yet_is_kept_as_well(
-    worker: Worker,
-) -> None:
+def test_a_paced_site_of_a_request_not_given_out_yet_is_kept_as_well(worker: Worker) -> None:
     """The engine may have no room for long."""
     worker.queue.push(Request(f"{SITE}/1"))
     worker.queue.not_before(SITE, 0.0, 20.0)

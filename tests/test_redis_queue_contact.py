@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from scrapy_rep.redis_queue import SILENT_FOR, HostQueue
 from scrapy_rep.redis_queue.scripts import PUSH
 from tests.frontier.virtual_time import VirtualTime
 from tests.stores.servers import RedisServer
-from tests.test_redis_queue import KEY, Losing, judge, pages, popped, push, queue_of
+from tests.test_redis_queue import KEY, Losing, judge, losing_client, pages, popped, push, queue_of
 from tests.test_redis_queue_advice import KEY as CRAWL
 from tests.test_redis_queue_advice import SITE, Worker
 
@@ -32,15 +31,6 @@ AT_ONCE: dict[str, Any] = {"retry": Retry(NoBackoff(), 0)}
 def time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     """The time of the timers."""
     return VirtualTime.of(monkeypatch, "limits", "frontier")
-
-
-@pytest.fixture
-def losing(client: Any, module_server: RedisServer) -> Iterator[Any]:
-    """A client of the same server that loses the answer to every second script."""
-    pool = redis.ConnectionPool(connection_class=Losing, port=module_server.port, **AT_ONCE)
-    with redis.Redis(connection_pool=pool) as losing:
-        yield losing
-    pool.close()
 
 
 def script(client: Any) -> HostQueue:
@@ -142,14 +132,15 @@ def test_all_that_a_dead_worker_had_comes_back_at_once(client: Any) -> None:
 
 
 def test_a_push_that_is_repeated_after_its_worker_was_declared_dead_has_one_effect(
-    client: Any, losing: Any, time: VirtualTime
+    client: Any, module_server: RedisServer, time: VirtualTime
 ) -> None:
     """Its answer was lost, so it is sent once more, by a worker that has another name by then."""
     worker, other = Worker(client, time), script(client)
     worker.step()
     Losing.scripts = 1
-    worker.queue._pushes._script.registered_client = losing
-    worker.queue.push(Request(f"{SITE}/1"))
+    with losing_client(module_server.port, 0) as losing:
+        worker.queue._pushes._script.registered_client = losing
+        worker.queue.push(Request(f"{SITE}/1"))
     assert waiting(client, CRAWL) == 1
     worker.queue._pushes._script.registered_client = client
     silent(client, worker.queue, CRAWL)
@@ -198,9 +189,7 @@ def test_requests_that_are_lost_at_a_stop_are_counted(
     assert all("3 requests" in line for line in errors)
 
 
-def test_what_was_removed_from_the_queue_is_not_pushed_later(
-    client: Any, time: VirtualTime
-) -> None:
+def test_what_was_removed_from_the_queue_is_never_pushed(client: Any, time: VirtualTime) -> None:
     """A flush removes what is kept in memory as well."""
     worker = Worker(client, time)
     kept_in_memory(worker, 3)

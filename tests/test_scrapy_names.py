@@ -25,19 +25,17 @@ from tests.crawl.plugin import RULES, obey
 from tests.rows import first
 from tests.site import Authority, Site
 
-HOLDERS: dict[str, type[Any]] = {
-    "downloader": ExecutionEngine,
-    "_slot": ExecutionEngine,
-    "active": Downloader,
-    "total_concurrency": Downloader,
-    "closing": EngineSlot,
-    "inprogress": EngineSlot,
-    "nextcall": EngineSlot,
-    "handlers": Downloader,
-    "_get_handler": DownloadHandlers,
-    "pqueues": DownloaderAwarePriorityQueue,
-    "pqfactory": DownloaderAwarePriorityQueue,
-    "curprio": ScrapyPriorityQueue,
+HOLDERS = {
+    attribute: cls
+    for cls, attributes in {
+        ExecutionEngine: "downloader _slot",
+        Downloader: "active total_concurrency handlers",
+        EngineSlot: "closing inprogress nextcall",
+        DownloadHandlers: "_get_handler",
+        DownloaderAwarePriorityQueue: "pqueues pqfactory",
+        ScrapyPriorityQueue: "curprio",
+    }.items()
+    for attribute in attributes.split()
 }
 """The class that has each undocumented attribute; ``schedule`` is that of ``nextcall``."""
 
@@ -80,9 +78,7 @@ def hidden(cls: Any, attribute: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("path", "attribute"), first(3, CASES))
-async def test_a_name_that_is_gone_is_said_in_one_line(
-    site: Site, path: str, attribute: str
-) -> None:
+async def test_a_name_that_is_gone_is_said_in_a_line(site: Site, path: str, attribute: str) -> None:
     """What is necessary ends the crawl before its first request, the rest is done without."""
     slow, plans = two_sites(site)
     with hidden(HOLDERS[attribute], attribute):

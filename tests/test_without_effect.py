@@ -36,36 +36,26 @@ NOT_OBEYED = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
 NOT_REFUSED = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
 NO_PAGES = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 
+NO_SCHEDULER = "has no effect without RepScheduler as the SCHEDULER"
+NO_PURPOSE = "refuses nothing as long as REP_PURPOSES is empty"
+READS_ITSELF = "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself"
+NO_SUCH = {"SPIDER_MIDDLEWARES": {"no.such.Middleware": 1}}
+NO_READER = {"SPIDER_MIDDLEWARES": {Reader: None}}
+LOGGING = {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG_REQUIRED": True}
+
 WARNED = [
-    (PARSER, "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself"),
-    (
-        {"REP_DEFER_UNREACHABLE": 600},
-        "REP_DEFER_UNREACHABLE has no effect without RepScheduler as the SCHEDULER",
-    ),
+    (PARSER, READS_ITSELF),
+    ({"REP_DEFER_UNREACHABLE": 600}, f"REP_DEFER_UNREACHABLE {NO_SCHEDULER}"),
     ({"REP_NOINDEX": "drop"}, f"REP_NOINDEX {NOT_OBEYED}"),
     ({"REP_LINK_NOFOLLOW": "1"}, f"REP_LINK_NOFOLLOW {NOT_OBEYED}"),
-    (
-        {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {"no.such.Middleware": 1}},
-        f"REP_PAGE_DIRECTIVES {NO_PAGES}",
-    ),
-    (
-        {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {Reader: None}},
-        f"REP_PAGE_DIRECTIVES {NO_PAGES}",
-    ),
-    (
-        {"REP_PREFERENCES": "drop"},
-        "REP_PREFERENCES refuses nothing as long as REP_PURPOSES is empty",
-    ),
+    ({"REP_PAGE_DIRECTIVES": "obey", **NO_SUCH}, f"REP_PAGE_DIRECTIVES {NO_PAGES}"),
+    ({"REP_PAGE_DIRECTIVES": "obey", **NO_READER}, f"REP_PAGE_DIRECTIVES {NO_PAGES}"),
+    ({"REP_PREFERENCES": "drop"}, f"REP_PREFERENCES {NO_PURPOSE}"),
     ({"REP_PURPOSES": ["tdm"]}, f"REP_PURPOSES {NOT_REFUSED}"),
     ({"REP_PURPOSES": ["tdm"], "REP_PREFERENCES": "off"}, f"REP_PURPOSES {NOT_REFUSED}"),
     ({"REP_STORE_PREFIX": "shop", "REP_STORE": "memory:"}, f"REP_STORE_PREFIX {NO_STORE}"),
     ({"REP_SHARED_PACE": True, "JOBDIR": "job"}, f"REP_SHARED_PACE {NO_STORE}"),
-    (
-        {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG_REQUIRED": True},
-        f"REP_DECISIONS {NO_LOG}",
-        f"REP_LOG_URLS {NO_LOG}",
-        f"REP_DECISION_LOG_REQUIRED {NO_LOG}",
-    ),
+    (LOGGING, *(f"{name} {NO_LOG}" for name in LOGGING)),
 ]
 
 NOT_WARNED = [
@@ -117,7 +107,7 @@ async def test_each_warning_appears_once_in_a_crawl(site: Site, plugin: Any) -> 
     assert sorted(result.lines("no effect", "WARNING")) == [
         f"REP_NOINDEX {NOT_OBEYED}",
         f"REP_STORE_PREFIX {NO_STORE}",
-        "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself",
+        READS_ITSELF,
     ]
 
 

@@ -8,18 +8,16 @@ from tests.rows import rows
 
 @rows(
     "origin, urls",
-    [
-        ("http://e.org", "http://e.org/a http://e.org http://e.org:80/a http://e.org:/a"),
-        ("http://e.org", "HTTP://E.ORG./a http://user:pa%40ss@e.org/a"),
-        ("http://e.org", "http://e.org?q=/a/b http://e.org#/a"),
-        ("https://e.org", "https://e.org/a https://e.org:443/a"),
-        ("http://e.org:8080", "http://e.org:8080/a http://user@e.org:8080/a"),
-        ("https://e.org:80", "https://e.org:80/a"),
-        ("http://xn--bcher-kva.example", "http://bücher.example/a"),
-        ("http://[::1]", "http://[::1]/a"),
-        ("http://[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080/a"),
-        ("http://127.0.0.1:6800", "http://127.0.0.1:6800/a"),
-    ],
+    ("http://e.org", "http://e.org/a http://e.org http://e.org:80/a http://e.org:/a"),
+    ("http://e.org", "HTTP://E.ORG./a http://user:pa%40ss@e.org/a"),
+    ("http://e.org", "http://e.org?q=/a/b http://e.org#/a"),
+    ("https://e.org", "https://e.org/a https://e.org:443/a"),
+    ("http://e.org:8080", "http://e.org:8080/a http://user@e.org:8080/a"),
+    ("https://e.org:80", "https://e.org:80/a"),
+    ("http://xn--bcher-kva.example", "http://bücher.example/a"),
+    ("http://[::1]", "http://[::1]/a"),
+    ("http://[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080/a"),
+    ("http://127.0.0.1:6800", "http://127.0.0.1:6800/a"),
 )
 def test_a_url_names_scheme_host_and_effective_port(origin: str, urls: str) -> None:
     """RFC 9309 section 2.3: the URI of the rules is scheme, authority and /robots.txt."""
@@ -45,10 +43,8 @@ def test_a_url_without_a_usable_host_is_an_error(after: str) -> None:
 
 @rows(
     "is_so, urls",
-    [
-        (True, ["http://e.org/", "mailto:a@b", "data:,x", "tel:+1"]),
-        (False, ["localhost:8000/page", "e.org:80", "//e.org/", "/a:b", "a b", ""]),
-    ],
+    (True, ["http://e.org/", "mailto:a@b", "data:,x", "tel:+1"]),
+    (False, ["localhost:8000/page", "e.org:80", "//e.org/", "/a:b", "a b", ""]),
 )
 def test_a_url_begins_with_a_scheme(is_so: bool, urls: list[str]) -> None:
     """RFC 3986 section 3.1: a host with a port looks like one."""
@@ -63,11 +59,9 @@ def test_schemes_hosts_and_ports_are_apart() -> None:
 
 @rows(
     "is_so, after",
-    [
-        (True, ["a/robots.txt", "a:80/robots.txt", "user:p@a/robots.txt#part"]),
-        (False, ["a/robots.txt?x", "a/x/robots.txt", "a/robots.txt/", "a?x=/robots.txt"]),
-        (False, ["a#/robots.txt", "a\\private/robots.txt"]),
-    ],
+    (True, ["a/robots.txt", "a:80/robots.txt", "user:p@a/robots.txt#part"]),
+    (False, ["a/robots.txt?x", "a/x/robots.txt", "a/robots.txt/", "a?x=/robots.txt"]),
+    (False, ["a#/robots.txt", "a\\private/robots.txt"]),
 )
 def test_the_url_of_the_rules_has_several_spellings(is_so: bool, after: list[str]) -> None:
     """No other resource has one of them: what is taken for robots.txt is always allowed."""

@@ -106,12 +106,7 @@ def test_the_order_in_which_parts_with_right_dates_come_does_not_matter() -> Non
 
 def test_only_a_refusal_may_be_due_to_the_request() -> None:
     """What else an answer says, it says to all."""
-    for answer in (
-        RULES,
-        MISSING,
-        replace(RULES, proxied=True),
-        Answer(404, proxied=True),
-    ):
+    for answer in (RULES, MISSING, replace(RULES, proxied=True), Answer(404, proxied=True)):
         assert answer.holds_for_all
         assert answer.holds_for(Asker("proxy.example:1", b"login"))
     for answer in (REFUSAL, replace(REFUSAL, proxied=True), replace(REFUSAL, status=401)):

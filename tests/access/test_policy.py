@@ -79,14 +79,12 @@ def test_success_is_followed_for_a_day_and_then_fetched_again() -> None:
 
 @rows(
     "outcome, after, body, until",
-    [
-        (RULES, 0.0, RULES.body, NOW + 0.9 * DAY),
-        (RULES, 0.95 * DAY, RULES.body, 0.0),
-        (RULES, DAY, None, 0.0),
-        (Answer(404), 0.0, None, NOW + 0.9 * DAY),
-        (DOWN, 0.0, None, NOW + 60.0),
-        (DOWN, 60.0, None, 0.0),
-    ],
+    (RULES, 0.0, RULES.body, NOW + 0.9 * DAY),
+    (RULES, 0.95 * DAY, RULES.body, 0.0),
+    (RULES, DAY, None, 0.0),
+    (Answer(404), 0.0, None, NOW + 0.9 * DAY),
+    (DOWN, 0.0, None, NOW + 60.0),
+    (DOWN, 60.0, None, 0.0),
 )
 def test_octets_are_given_while_they_are_followed(
     outcome: Outcome, after: float, body: bytes | None, until: float

@@ -11,14 +11,12 @@ ROBOTS = RobotsTxt.parse("User-agent: a\nCrawl-delay: 90\nUser-agent: b\nAllow: 
 
 @rows(
     "agent, policy, interval, kept, is_refused",
-    [
-        ("a", PacePolicy(True, 60.0, False), 90.0, 60.0, False),
-        ("a", PacePolicy(True, 120.0, False), 90.0, 90.0, False),
-        ("a", PacePolicy(True, 60.0, True), 90.0, 60.0, True),
-        ("a", PacePolicy(True, 90.0, True), 90.0, 90.0, False),
-        ("a", PacePolicy(False, 60.0, True), None, None, False),
-        ("b", PacePolicy(True, 60.0, True), None, None, False),
-    ],
+    ("a", PacePolicy(True, 60.0, False), 90.0, 60.0, False),
+    ("a", PacePolicy(True, 120.0, False), 90.0, 90.0, False),
+    ("a", PacePolicy(True, 60.0, True), 90.0, 60.0, True),
+    ("a", PacePolicy(True, 90.0, True), 90.0, 90.0, False),
+    ("a", PacePolicy(False, 60.0, True), None, None, False),
+    ("b", PacePolicy(True, 60.0, True), None, None, False),
 )
 def test_a_pace_is_read_kept_or_refused(
     agent: str, policy: PacePolicy, interval: float | None, kept: float | None, is_refused: bool

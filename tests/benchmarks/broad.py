@@ -19,7 +19,6 @@ What is printed for each crawl:
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import sys
@@ -32,7 +31,7 @@ from typing import Any, NamedTuple
 from scrapy import Request, Spider
 
 from tests.benchmarks.broad_server import FIRST, address_of, served
-from tests.benchmarks.running import ADDON, crawled, in_a_process
+from tests.benchmarks.running import ADDON, crawled, in_a_process, write_csv
 
 COUNTS = (1_000, 10_000, 30_000)
 KINDS: dict[str, dict[str, Any]] = {
@@ -190,9 +189,7 @@ def main() -> None:
             for kind in options.kinds.split(","):
                 rows.append(row_of(kind, port, sites, options))
                 print(shown(rows[-1]), flush=True)
-    if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
+    write_csv(options.csv, rows)
 
 
 if __name__ == "__main__":

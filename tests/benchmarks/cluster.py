@@ -180,14 +180,8 @@ def wait_for(client: Any, key: str, count: int) -> None:
 
 
 HEAD = (
-    "beside",
-    *(f"{queue}, s" for queue in QUEUES),
-    "ratio",
-    "share, %",
-    "gap, s",
-    "calls",
-    "us",
-)
+    "beside", *(f"{queue}, s" for queue in QUEUES), "ratio", "share, %", "gap, s", "calls", "us",
+)  # fmt: skip
 
 
 def row_of(case: Case, rounds: int) -> tuple[str, ...]:

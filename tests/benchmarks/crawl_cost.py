@@ -7,24 +7,19 @@ a process of its own, the kinds take turns, and medians are printed.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from scrapy import Request, Spider
 
 from tests.benchmarks.inputs import rules
 from tests.benchmarks.running import ADDON, argument, crawled, in_a_process
-from tests.stores.servers import free_port, wait_for
+from tests.crawl.programs import running
 
 ROUNDS = 5
 WORKLOADS = {"1 authority x 3,000 pages": (1, 3_000), "2,000 authorities x 1 page": (2_000, 1)}
@@ -41,18 +36,18 @@ SETTINGS = {
     "RETRY_ENABLED": False,
 }
 NGINX = """\
-daemon off; master_process off; pid {root}/pid; error_log {root}/error;
-events {{ worker_connections 8192; }}
-http {{
-  access_log off; keepalive_requests 100000; client_body_temp_path {root}/t1;
-  proxy_temp_path {root}/t2; fastcgi_temp_path {root}/t3; uwsgi_temp_path {root}/t4;
-  scgi_temp_path {root}/t5; default_type text/html;
-  server {{
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
+events { worker_connections 8192; }
+http {
+  access_log off; keepalive_requests 100000; client_body_temp_path {folder}/t1;
+  proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3; uwsgi_temp_path {folder}/t4;
+  scgi_temp_path {folder}/t5; default_type text/html;
+  server {
     listen 0.0.0.0:{port} backlog=4096;
-    location = /robots.txt {{ root {root}; default_type text/plain; }}
-    location / {{ return 200 "<html><body>a page</body></html>"; }}
-  }}
-}}
+    location = /robots.txt { root {folder}; default_type text/plain; }
+    location / { return 200 "<html><body>a page</body></html>"; }
+  }
+}
 """
 
 
@@ -104,25 +99,6 @@ def measure(kind: str, port: int, workload: str) -> float:
     return float(figures["cpu"]) / figures["pages"] * 1e6
 
 
-@contextlib.contextmanager
-def nginx() -> Iterator[int]:
-    """A server on every loopback address; its port."""
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
-    port = free_port()
-    with tempfile.TemporaryDirectory() as root:
-        Path(root).chmod(0o755)
-        robots = "User-agent: *\n" + rules(random.Random(9), 60)
-        Path(root, "robots.txt").write_text(robots)
-        Path(root, "conf").write_text(NGINX.format(root=root, port=port))
-        server = subprocess.Popen([program, "-p", root, "-c", f"{root}/conf"])
-        try:
-            wait_for(port)
-            yield port
-        finally:
-            server.terminate()
-            server.wait(10)
-
-
 def compare(port: int, workload: str, rounds: int) -> None:
     """The table of one workload."""
     taken = [[measure(kind, port, workload) for kind in KINDS] for _ in range(rounds)]
@@ -143,9 +119,10 @@ def main() -> None:
     if sys.argv[1:] and sys.argv[1].startswith("{"):
         print(json.dumps(crawl(json.loads(sys.argv[1]))))
         return
-    with nginx() as port:
+    robots = "User-agent: *\n" + rules(random.Random(9), 60)
+    with running("nginx", "-p {folder} -c {folder}/conf", NGINX, robots__txt=robots) as nginx:
         for workload in WORKLOADS:
-            compare(port, workload, argument(ROUNDS))
+            compare(nginx.port, workload, argument(ROUNDS))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
 import gc
 import json
 import statistics
 import sys
-import time
 import tracemalloc
 from collections.abc import Coroutine
 from pathlib import Path
@@ -29,11 +27,8 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import RepDownloaderMiddleware, RepLastStep
-from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.entry import Answer
-from scrapy_rep.access.policy import learn, standing
-from tests.benchmarks.gate import open_crawler
-from tests.benchmarks.running import ADDON, in_a_loop, in_a_process
+from tests.benchmarks.gate import know, open_crawler
+from tests.benchmarks.running import ADDON, in_a_loop, in_a_process, write_csv
 
 COUNTS = (10, 1_000, 10_000, 100_000, 1_000_000)
 MOST_OF_SCRAPY = 100_000
@@ -79,13 +74,8 @@ class Bench:
 
     def know(self, numbers: range, body: bytes) -> None:
         """Put the rules of sites into the cache, and the pace that they ask for into effect."""
-        if self.gate is None:
-            return
-        cache, now = self.gate._parts.cache, time.time()
-        entry = learn(None, Answer(200, body), now, cache._policy)
-        kept = cache._cached(None, entry, standing(entry, now, cache._policy), now)
-        for number in numbers:
-            cache._keep(authority_of(url_of(number)), kept)
+        if self.gate is not None:
+            know(self.gate, body, map(url_of, numbers))
 
     def push(self, number: int, path: str = "") -> None:
         """Queue a request."""
@@ -205,9 +195,7 @@ def main() -> None:
     for kind, title in MEMORY_OF.items():
         grown = in_a_process("frontier", "memory", kind, str(min(max(counts), MOST_MEASURED)))
         print(f"memory, {title}: {grown:.2f} KiB for a site with two requests", flush=True)
-    if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
+    write_csv(options.csv, rows)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from scrapy import Request
@@ -61,15 +61,17 @@ def _run(make: Callable[[Request], Awaitable[Any]], requests: list[Request]) -> 
 
 def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
     gate = RepDownloaderMiddleware.from_crawler(crawler)
-    authority = authority_of("https://example.org/")
-    assert authority is not None
-    cache = gate._parts.cache
-    entry = learn(None, Answer(200, body), time.time(), cache._policy)
-    now = time.time()
-    cache._keep(
-        authority, cache._cached(authority, entry, standing(entry, now, cache._policy), now)
-    )
+    know(gate, body, ["https://example.org/"])
     return gate
+
+
+def know(gate: Any, body: bytes, urls: Iterable[str]) -> None:
+    """Put the rules of sites into the cache, and the pace that they ask for into effect."""
+    cache, now = gate._parts.cache, time.time()
+    entry = learn(None, Answer(200, body), now, cache._policy)
+    kept = cache._cached(None, entry, standing(entry, now, cache._policy), now)
+    for url in urls:
+        cache._keep(authority_of(url), kept)
 
 
 def _builtin(crawler: Crawler, body: bytes) -> RobotsTxtMiddleware:

@@ -66,18 +66,10 @@ def wildcard(rnd: random.Random) -> str:
     word, parameter = rnd.choice(WORDS), rnd.choice(PARAMETERS)
     return rnd.choice(
         (
-            f"/*?{parameter}=",
-            f"/*?*{parameter}=",
-            f"/*&{parameter}=",
-            f"/*.{rnd.choice(SUFFIXES)}$",
-            f"*/{word}/",
-            f"*{word}{rnd.randrange(99)}",
-            f"/*/{word}",
-            f"/*/{word}/*{rnd.choice(WORDS)}",
-            f"{path(rnd)}*{word}",
-            f"{path(rnd)}*",
-            f"{path(rnd)}$",
-            f"{path(rnd, 1)}*.{rnd.choice(SUFFIXES)}$",
+            *(f"/*?{parameter}=", f"/*?*{parameter}=", f"/*&{parameter}="),
+            *(f"/*.{rnd.choice(SUFFIXES)}$", f"*/{word}/", f"*{word}{rnd.randrange(99)}"),
+            *(f"/*/{word}", f"/*/{word}/*{rnd.choice(WORDS)}", f"{path(rnd)}*{word}"),
+            *(f"{path(rnd)}*", f"{path(rnd)}$", f"{path(rnd, 1)}*.{rnd.choice(SUFFIXES)}$"),
             f"/{word}/*?",
         )
     )

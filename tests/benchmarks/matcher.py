@@ -9,7 +9,6 @@ one parsed file with one compiled crawler holds, in KB. Peers that are not insta
 from __future__ import annotations
 
 import argparse
-import csv
 import gc
 import random
 import statistics
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 from scrapy_rep import RobotsTxt
 from tests.benchmarks import inputs
+from tests.benchmarks.running import write_csv
 
 MOMENT = 0.01
 """Seconds that a turn should not last much longer than."""
@@ -245,9 +245,7 @@ def main() -> None:
         cells = [shown(figures.get(name)) for name in names]
         table.append([title, *cells, f"{ratio:.1f}x" if ratio else ""])
         print(*table[-1], sep="; ", flush=True)
-    if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(table)
+    write_csv(options.csv, table)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,8 +84,13 @@ def print_cases(
     for case in quick if options.quick else cases:
         if all(word in case.name for word in options.words):
             add(row_of(case, 1 if options.quick else options.rounds))
-    if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
+    write_csv(options.csv, rows)
+
+
+def write_csv(path: Path | None, rows: Iterable[Sequence[str]]) -> None:
+    """Write a table to a CSV file, if one was named."""
+    if path:
+        with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
 

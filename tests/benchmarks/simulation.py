@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
 import gc
 import json
 import selectors
@@ -60,7 +59,7 @@ from scrapy_rep import RepDownloaderMiddleware, RepLastStep
 from tests.benchmarks.field import SILENT, site
 from tests.benchmarks.gate import open_crawler
 from tests.benchmarks.memory import resident
-from tests.benchmarks.running import ADDON, in_a_process
+from tests.benchmarks.running import ADDON, in_a_process, write_csv
 
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 COLLECTED = (50_000, 20, 50)
@@ -296,10 +295,7 @@ class Crawl:
             return {"hand out later, us": "", "grown": ""}
         handing_out, before, octets = self.at_half
         each = (self.handing_out - handing_out) / max(handled - before, 1)
-        return {
-            "hand out later, us": f"{each * 1e6:.0f}",
-            "grown": f"{resident() / octets:.3f}",
-        }
+        return {"hand out later, us": f"{each * 1e6:.0f}", "grown": f"{resident() / octets:.3f}"}
 
     def passes(self, seconds: float) -> None:
         """Count what is under way, and whether a site is ready all the same."""
@@ -435,11 +431,7 @@ def main() -> None:
             print("".join(f"{name:>16}" for name in row), flush=True)
         rows.append(row)
         print("".join(f"{cell:>16}" for cell in row.values()), flush=True)
-    if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+    write_csv(options.csv, [[*rows[0]], *([*row.values()] for row in rows)])
 
 
 if __name__ == "__main__":

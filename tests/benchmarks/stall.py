@@ -259,18 +259,9 @@ def median(rows: list[Figures]) -> Figures:
 
 
 HEAD = (
-    "beside",
-    "alone, s",
-    "beside, s",
-    "ours",
-    "off",
-    "queued",
-    "share, %",
-    "gap, s",
-    "pace, s",
-    "rules, s",
-    "pages",
-)
+    "beside", "alone, s", "beside, s", "ours", "off", "queued", "share, %", "gap, s", "pace, s",
+    "rules, s", "pages",
+)  # fmt: skip
 
 
 def row_of(case: Case, rounds: int) -> tuple[str, ...]:

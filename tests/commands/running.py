@@ -125,12 +125,12 @@ def write_project(folder: Path, settings: Mapping[str, object], spider: str) -> 
     return folder
 
 
-def overriding(folder: Path, url: str, action: str) -> tuple[str, ...]:
-    """The words that name a file with one override of a site; "" for one without any."""
+def overriding(folder: Path, url: str, *actions: str) -> tuple[str, ...]:
+    """The words that name a file with an override of a site for each action that is not ""."""
     until = datetime.now(timezone.utc).date() + timedelta(days=7)
     about = f'authority = "{url}"\nreason = "ours"\nby = "ops"\nuntil = {until}\n'
     file = folder / "overrides.toml"
-    file.write_text(f"[[override]]\n{about}{action}\n" if action else "")
+    file.write_text("".join(f"[[override]]\n{about}{action}\n" for action in actions if action))
     return "-s", f"REP_OVERRIDES={file}"
 
 

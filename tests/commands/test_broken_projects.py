@@ -34,9 +34,7 @@ def url(site: Site) -> str:
 
 
 @pytest.mark.parametrize("spider", first(2, SPIDERS))
-def test_spider_that_fails_is_the_fault_of_the_project(
-    url: str, project: Path, spider: str
-) -> None:
+def test_spider_that_fails_is_a_fault_of_the_project(url: str, project: Path, spider: str) -> None:
     """Not one of this package, in whichever subcommand; what it says is escaped."""
     (project / "shop" / "spiders" / "broken.py").write_text(SPIDER.format(SPIDERS[spider]))
     for words in (["check", url], ["filter"]):
@@ -59,24 +57,15 @@ def test_spider_with_a_bad_agent_is_status_2(project: Path, name: str) -> None:
     assert ended.err == f"scrapy robots {name}: {said}\n"
 
 
-@pytest.mark.parametrize(
-    "setting",
-    first(
-        4,
-        [
-            'ADDONS={"no.such.Addon": 1}',
-            'DOWNLOADER_MIDDLEWARES={"no.such.Thing": 1}',
-            "DOWNLOADER=no.such.Downloader",
-            "STATS_CLASS=no.such.Stats",
-            "TWISTED_REACTOR=no.such.Reactor",
-            "LOG_LEVEL=WHAT",
-            "LOG_FILE=/no/such/folder/log",
-            "REP_OVERRIDES=/no/such/file",
-            "REP_MAX_SIZE=1",
-            "REP_PURPOSES=nonsense",
-        ],
-    ),
-)
+SETTINGS = [
+    *('ADDONS={"no.such.Addon": 1}', 'DOWNLOADER_MIDDLEWARES={"no.such.Thing": 1}'),
+    *("DOWNLOADER=no.such.Downloader", "STATS_CLASS=no.such.Stats"),
+    *("TWISTED_REACTOR=no.such.Reactor", "LOG_LEVEL=WHAT", "LOG_FILE=/no/such/folder/log"),
+    *("REP_OVERRIDES=/no/such/file", "REP_MAX_SIZE=1", "REP_PURPOSES=nonsense"),
+]
+
+
+@pytest.mark.parametrize("setting", first(4, SETTINGS))
 def test_setting_that_no_crawl_can_start_with_is_status_2(url: str, setting: str) -> None:
     """One line, with what is wrong."""
     ended = robots("check", url, "-s", setting)

@@ -27,22 +27,11 @@ def test_row_says_by_which_line_and_where_that_came_from(shop: Authority) -> Non
     """Outside a project the crawler is Scrapy, for which there is no group of its own."""
     [one, other] = told("check", shop.url("/private/x"), shop.url("/search"))
     assert one == {
-        "url": shop.url("/private/x"),
-        "verdict": "disallowed",
-        "allowed": False,
-        "reason": "rule",
-        "overruled": None,
-        "rule": "Disallow: /private",
-        "line": 2,
-        "group": "*",
-        "decided_by": "robots.txt",
-        "agent": ["Scrapy"],
-        "profile": "rfc9309",
-        "delay": None,
-        "preferences": None,
-        "lack_of_rules": None,
-        "override": None,
-    }
+        "url": shop.url("/private/x"), "verdict": "disallowed", "allowed": False, "reason": "rule",
+        "overruled": None, "rule": "Disallow: /private", "line": 2, "group": "*", "delay": None,
+        "decided_by": "robots.txt", "agent": ["Scrapy"], "profile": "rfc9309", "override": None,
+        "preferences": None, "lack_of_rules": None,
+    }  # fmt: skip
     assert other["verdict"] == "allowed"
     assert len(shop.robots_hits) == 1
 
@@ -150,13 +139,6 @@ def test_spider_counts_for_rules_from_a_file_too(project: Path, robots_txt: Path
     assert (one["agent"], one["profile"], one["verdict"]) == (["shopbot"], "1994", "disallowed")
     assert robots("explain", *words, url, cwd=project).status == 1
     assert robots("filter", *words, given=url, cwd=project).out == ""
-
-
-@pytest.mark.parametrize("url", ["localhost:8000/private", "e.org:80", "e.org:443?q"])
-def test_host_and_port_are_not_a_url(robots_txt: Path, url: str) -> None:
-    """They look like a scheme and a path, and no robots.txt would govern them."""
-    assert robots("check", "--robots-txt", robots_txt, url).status == 2
-    assert robots("filter", "--robots-txt", robots_txt, given=url).out == ""
 
 
 def test_a_store_in_memory_leaves_that_of_the_project_alone(shop: Authority, project: Path) -> None:

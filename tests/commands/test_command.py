@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 from importlib import import_module
@@ -23,19 +24,15 @@ from tests.timed import timed
 
 SUBCOMMANDS = tuple(parsers()[1])
 ACTIONS = ("list", "show", "export", "import", "forget")
-LOAD = (
-    "-c",
-    """
-import time
+LOAD = """
+import sys, time
 import scrapy.cmdline, scrapy.commands
 started = time.process_time()
 import scrapy_rep.commands
 scrapy_rep.commands.RobotsCommand()
 print(time.process_time() - started)
-import sys
 print([name for name in sys.modules if name.startswith("scrapy_rep.")])
-""",
-)
+"""
 
 
 def test_scrapy_lists_the_command() -> None:
@@ -47,13 +44,13 @@ def test_scrapy_lists_the_command() -> None:
 @timed
 def test_a_call_of_scrapy_is_at_most_20_ms_longer() -> None:
     """Every call loads the entry point; the best of three, as the machine may be busy."""
-    least = min(float(fresh_python(*LOAD, env=environment()).split()[0]) for _ in range(3))
+    least = min(float(fresh_python("-c", LOAD, env=environment()).split()[0]) for _ in range(3))
     assert least < 0.02
 
 
 def test_entry_point_imports_nothing_but_itself() -> None:
     """Whatever is broken elsewhere breaks no other command of Scrapy."""
-    assert fresh_python(*LOAD, env=environment()).splitlines()[1] == "['scrapy_rep.commands']"
+    assert fresh_python("-c", LOAD, env=environment()).splitlines()[1] == "['scrapy_rep.commands']"
 
 
 @rows("name", SUBCOMMANDS)
@@ -91,77 +88,47 @@ def test_an_unknown_option_points_to_the_help_of_the_subcommand() -> None:
     assert ended.err.endswith("--no-such-option (see scrapy robots check --help)\n")
 
 
-@pytest.mark.parametrize(
-    "words",
-    first(2, [["check"], ["store", "import"], *([name] for name in SUBCOMMANDS[1:]),
-              *(["store", action] for action in ACTIONS)]),
-    ids=" ".join,
-)  # fmt: skip
-def test_help_of_a_subcommand_or_an_action(words: list[str]) -> None:
+HELPED = ["check", "store import", *SUBCOMMANDS[1:], *(f"store {action}" for action in ACTIONS)]
+
+
+@pytest.mark.parametrize("words", first(2, HELPED))
+def test_help_of_a_subcommand_or_an_action(words: str) -> None:
     """One word deep, or two."""
-    ended = robots(*words, "-h")
+    ended = robots(*words.split(), "-h")
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out.startswith(f"usage: scrapy robots {' '.join(words)} ")
+    assert ended.out.startswith(f"usage: scrapy robots {words} ")
 
 
 NEVER = "REP_STORE=sqlite:///tmp/never-made/robots.db"
 
 
-@pytest.mark.parametrize(
-    "words",
-    first(
-        23,
-        [
-            ["check", "--robots-txt", "no-such-file", "https://e.org/"],
-            ["explain", "--robots-txt", "no-such-file", "https://e.org/"],
-            ["diff", "no-such-file", "no-such-file"],
-            ["filter", "--robots-txt", "no-such-file", "-"],
-            ["filter", "--warc", "no-such-file", "-"],
-            ["filter", "--robots-txt", "/dev/null", "no-such-file"],
-            ["store", "import", "no-such-file", "-s", NEVER],
-            ["lint", "a\x1b[31mb"],
-            ["chek", "https://e.org/"],
-            ["check", "--agent", "", "https://e.org/"],
-            ["check", "--no-such-option", "https://e.org/"],
-            ["check", "not a url"],
-            ["explain", "e.org/a"],
-            ["lint", "--ignore", "no-such-code", "-"],
-            ["diff", "-", "-"],
-            ["lint", "-", "-"],
-            ["filter", "--robots-txt", "-"],
-            ["report", "-", "-"],
-            ["filter", "--robots-txt", "a", "--warc", "b"],
-            ["filter", "--missing", "allow", "--robots-txt", "/dev/null"],
-            ["report", "-o", "r.html", "--format", "json", "/dev/null"],
-            ["check", "-s", "REP_PROFILE=1995", "https://e.org/"],
-            ["check", "--spider", "nobody", "https://e.org/"],
-            ["check"],
-            ["filter", "--agent", " "],
-            ["check", "--format", "xml", "https://e.org/"],
-            ["check", "e.org/path"],
-            ["check", "https://"],
-            ["check", "https://e.org:port/"],
-            ["explain", "https://e.org/a", "https://e.org/b"],
-            ["lint"],
-            ["lint", "https://"],
-            ["diff", "only-one"],
-            ["diff", "warc:robots.warc.gz#https://e.org/@2020", "/dev/null"],
-            ["filter", "--missing", "perhaps"],
-            ["store"],
-            ["store", "forget"],
-            ["store", "burn"],
-            ["store", "show", "not a url", "-s", NEVER],
-            ["check", "-s", "REP_STORE=nowhere", "https://e.org/"],
-            ["lint", "robots.txt", "--profile-of-mine", "x"],
-            ["lint", "/"],
-            ["lint", "/dev/null/x"],
-        ],
-    ),
-    ids=lambda words: ascii(" ".join(words)),
-)
-def test_mistake_of_the_user_is_status_2_and_one_line(words: list[str]) -> None:
+MISTAKES = [
+    *("check --robots-txt no-such-file https://e.org/", "filter --warc no-such-file -"),
+    *("explain --robots-txt no-such-file https://e.org/", "filter --robots-txt no-such-file -"),
+    *("diff no-such-file no-such-file", "filter --robots-txt /dev/null no-such-file"),
+    *(f"store import no-such-file -s {NEVER}", "lint a\x1b[31mb", "chek https://e.org/"),
+    *("check --agent '' https://e.org/", "check --no-such-option https://e.org/"),
+    *("check 'not a url'", "explain e.org/a", "lint --ignore no-such-code -"),
+    *("diff - -", "lint - -", "filter --robots-txt -", "report - -"),
+    *("filter --robots-txt a --warc b", "filter --missing allow --robots-txt /dev/null"),
+    "report -o r.html --format json /dev/null",
+    *("check -s REP_PROFILE=1995 https://e.org/", "check --spider nobody https://e.org/"),
+]
+"""Of each kind one, as a shell would give it."""
+MORE_MISTAKES = [
+    *("check", "filter --agent ' '", "check --format xml https://e.org/", "check e.org/path"),
+    *("check https://", "check https://e.org:port/", "explain https://e.org/a https://e.org/b"),
+    *("lint", "lint https://", "lint robots.txt --profile-of-mine x", "lint /", "lint /dev/null/x"),
+    *("diff only-one", "diff warc:robots.warc.gz#https://e.org/@2020 /dev/null"),
+    *("filter --missing perhaps", "store", "store forget", "store burn"),
+    *(f"store show 'not a url' -s {NEVER}", "check -s REP_STORE=nowhere https://e.org/"),
+]
+
+
+@pytest.mark.parametrize("line", first(len(MISTAKES), MISTAKES + MORE_MISTAKES), ids=ascii)
+def test_mistake_of_the_user_is_status_2_and_one_line(line: str) -> None:
     """The reason stands on stderr, without what talks to the terminal; nothing is on stdout."""
-    ended = robots(*words)
+    ended = robots(*shlex.split(line))
     assert_one_line(ended)
     assert ended.err.startswith("scrapy robots")
     assert "\x1b" not in ended.err
@@ -195,12 +162,12 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", first(1, [["check"], ["explain"], ["lint"], ["diff", "robots.txt"], ["sitemaps"]])
+    "words", first(1, ["check", "explain", "lint", "diff robots.txt", "sitemaps"])
 )
-def test_an_interrupt_is_status_130(site: Site, robots_txt: Path, words: list[str]) -> None:
+def test_an_interrupt_is_status_130(site: Site, robots_txt: Path, words: str) -> None:
     """While a site hangs: one line, and nothing is kept waiting."""
     shop = site.authority(robots=Hang())
-    command = (*SCRAPY[1:], "robots", *words, shop.url("/"))
+    command = (*SCRAPY[1:], "robots", *words.split(), shop.url("/"))
     process = start_python(*command, env=environment(), cwd=robots_txt.parent)
     try:
         until(lambda: shop.hits)
@@ -209,7 +176,7 @@ def test_an_interrupt_is_status_130(site: Site, robots_txt: Path, words: list[st
     finally:
         process.close()
     assert (process.returncode, out) == (130, "")
-    assert err == f"scrapy robots {words[0]}: interrupted\n"
+    assert err == f"scrapy robots {words.split()[0]}: interrupted\n"
 
 
 def test_interrupt_while_the_crawl_starts_is_status_130(project: Path) -> None:

@@ -16,16 +16,9 @@ from tests.commands.running import robots
 
 STORED = {
     "site": "https://example.org",
-    "answer": {
-        "status": 200,
-        "uri": "https://example.org/robots.txt",
-        "redirects": [],
-        "fetched_at": time.time(),
-        "lifetime": None,
-        "cut_at": None,
-        "body": "User-agent: *\n",
-    },
-}
+    "answer": {"status": 200, "uri": "https://example.org/robots.txt", "redirects": [],
+        "fetched_at": time.time(), "lifetime": None, "cut_at": None, "body": "User-agent: *\n"},
+}  # fmt: skip
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "command.rst"
 _FILE = re.compile(r"\.\. code-block:: text\n    :caption: (\S+)\n\n((?:    .*\n|\n)+)")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.archive import write_archive
 from tests.commands.running import assert_one_line, options, overriding, robots, told
-from tests.crawl.plugin import NOTHING
+from tests.crawl.plugin import NOTHING, RULES
 from tests.rows import first
 from tests.site import Site
 
@@ -28,51 +28,26 @@ class Case(NamedTuple):
     overrides: str = ""
 
 
+USAGE = "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n"
+NAMING = f"{RULES}\nUser-agent: Extended\nDisallow: /art\n"
+SLOW = f"{RULES}Crawl-delay: 90\n"
+SKIP = {"REP_PREFERENCES": "skip", "REP_PURPOSES": "train-ai"}
+TOKENS = {"REP_PURPOSE_TOKENS": '{"train-ai": ["Extended"]}'}
+FORBID = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+DELAY = 'action = "delay"\ndelay = 1\npaths = ["/art", "/private"]'
+
 CASES = {
-    "rules": Case("User-agent: *\nDisallow: /private\nDisallow: /art\n", {}, "ynny"),
-    "purpose": Case(
-        "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
-        {"REP_PREFERENCES": "skip", "REP_PURPOSES": "train-ai"},
-        "ynny",
-        "usage preference",
-    ),
-    "purpose that is only reported": Case(
-        "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
-        {"REP_PREFERENCES": "report", "REP_PURPOSES": "train-ai"},
-        "yyny",
-    ),
-    "token of a purpose": Case(
-        "User-agent: *\nDisallow: /private\n\nUser-agent: Extended\nDisallow: /art\n",
-        {
-            "REP_PREFERENCES": "skip",
-            "REP_PURPOSES": "train-ai",
-            "REP_PURPOSE_TOKENS": '{"train-ai": ["Extended"]}',
-        },
-        "ynny",
-        "usage preference",
-    ),
-    "delay that is too long": Case(
-        "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
-        {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
-        "nnny",
-        "pace",
-    ),
-    "delay that is cut": Case("User-agent: *\nDisallow: /private\nCrawl-delay: 90\n", {}, "yyny"),
+    "rules": Case(f"{RULES}Disallow: /art\n", {}, "ynny"),
+    "purpose": Case(USAGE, SKIP, "ynny", "usage preference"),
+    "purpose that is only reported": Case(USAGE, {**SKIP, "REP_PREFERENCES": "report"}, "yyny"),
+    "token of a purpose": Case(NAMING, {**SKIP, **TOKENS}, "ynny", "usage preference"),
+    "delay that is too long": Case(SLOW, FORBID, "nnny", "pace"),
+    "delay that is cut": Case(SLOW, {}, "yyny"),
     "override": Case(NOTHING, {}, "nyny", "override", 'action = "allow"\npaths = ["/art"]'),
     "forbidding override": Case(
-        "User-agent: *\nDisallow: /private\n",
-        {},
-        "ynny",
-        "override",
-        'action = "forbid"\npaths = ["/art"]',
+        RULES, {}, "ynny", "override", 'action = "forbid"\npaths = ["/art"]'
     ),
-    "pace of an override": Case(
-        "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
-        {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
-        "nyny",
-        "robots.txt",
-        'action = "delay"\ndelay = 1\npaths = ["/art", "/private"]',
-    ),
+    "pace of an override": Case(SLOW, FORBID, "nyny", "robots.txt", DELAY),
 }
 
 

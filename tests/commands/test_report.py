@@ -13,7 +13,7 @@ from lxml import html
 from tests.commands.running import Ended, assert_one_line, environment, results, robots, unforked
 from tests.commands.test_terminal import shown
 from tests.records.samples import crawl, decision, lines, refusal, run, write
-from tests.rows import first
+from tests.rows import first, rows
 
 
 def report(*words: object, cwd: Path | None = None, given: bytes = b"") -> Ended:
@@ -94,30 +94,27 @@ def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) 
     assert (tmp_path / "r.html").read_text("utf-8") == ended.out
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["none.jsonl", "-o", "r.html"], "none.jsonl: No such file or directory"),
-        (["folder", "-o", "r.html"], "folder: Is a directory"),
-        (["empty", "-o", "r.html"], "empty: it is not a decision log"),
-        (["noise", "-o", "r.html"], "noise: it is not a decision log"),
-        (["log", "-o", "none/r.html"], "none/r.html: No such file or directory"),
-        (["log", "-o", "folder"], "folder: Is a directory"),
-        (["log", "-o", "log"], "log is read, and would be overwritten"),
-        (["log", "-o", "./folder/../log"], "is read, and would be overwritten"),
-        (["-o", "r.html"], "the following arguments are required: DECISIONS"),
-    ],
-    ids=range(9),
+@rows(
+    "words, reason",
+    ("none.jsonl -o r.html", "none.jsonl: No such file or directory"),
+    ("folder -o r.html", "folder: Is a directory"),
+    ("empty -o r.html", "empty: it is not a decision log"),
+    ("noise -o r.html", "noise: it is not a decision log"),
+    ("log -o none/r.html", "none/r.html: No such file or directory"),
+    ("log -o folder", "folder: Is a directory"),
+    ("log -o log", "log is read, and would be overwritten"),
+    ("log -o ./folder/../log", "is read, and would be overwritten"),
+    ("-o r.html", "the following arguments are required: DECISIONS"),
 )
 def test_what_cannot_be_done_is_status_2_and_one_line(
-    tmp_path: Path, words: list[str], reason: str
+    tmp_path: Path, words: str, reason: str
 ) -> None:
     """Nothing is written, nothing is lost."""
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder").mkdir(exist_ok=True)
     write(tmp_path / "log", run(), decision())
     (tmp_path / "empty").touch()
     (tmp_path / "noise").write_bytes(os.urandom(5_000))
-    ended = report(*words, cwd=tmp_path)
+    ended = report(*words.split(), cwd=tmp_path)
     assert_one_line(ended)
     assert ended.err.startswith("scrapy robots report: ")
     assert reason in ended.err

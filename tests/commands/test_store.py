@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.running import FAST, Ended, assert_one_line, robots, told
 from tests.replies import Reply
-from tests.rows import first
+from tests.rows import first, rows
 from tests.site import Authority, Site
 
 
@@ -88,35 +88,29 @@ def test_unknown_site_is_status_1(store: Stored) -> None:
 
 
 EACH_BUT_IMPORT = pytest.mark.parametrize(
-    "words",
-    [("list",), ("export",), ("show", "https://e.org/"), ("forget", "https://e.org/")],
-    ids=" ".join,
+    "words", ["list", "export", "show https://e.org/", "forget https://e.org/"]
 )
 
 
 @EACH_BUT_IMPORT
 @pytest.mark.parametrize("setting", first(1, ["REP_STORE=sqlite://{}/robots.db", "JOBDIR={}"]))
-def test_nothing_but_import_makes_a_store(
-    tmp_path: Path, words: tuple[str, ...], setting: str
-) -> None:
+def test_nothing_but_import_makes_a_store(tmp_path: Path, words: str, setting: str) -> None:
     """A mistyped path is an error, not an empty store; neither a file nor a folder is made."""
-    ended = robots("store", *words, "-s", setting.format(tmp_path / "mistyped"))
+    ended = robots("store", *words.split(), "-s", setting.format(tmp_path / "mistyped"))
     assert_one_line(ended)
     assert "does not exist" in ended.err
     assert not [*tmp_path.iterdir()]
 
 
 @EACH_BUT_IMPORT
-def test_nothing_but_import_replaces_a_damaged_store(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_nothing_but_import_replaces_a_damaged_store(tmp_path: Path, words: str) -> None:
     """It is an error, not an empty store; an export of nothing would pass for a copy."""
     path = tmp_path / "robots.db"
     store = ("-s", f"REP_STORE=sqlite://{path}")
     robots("store", "import", *store)
     damaged = path.read_bytes()[:512]
     path.write_bytes(damaged)
-    ended = robots("store", *words, *store)
+    ended = robots("store", *words.split(), *store)
     assert_one_line(ended, 3)
     assert "the store cannot be used" in ended.err
     assert path.read_bytes() == damaged
@@ -133,14 +127,11 @@ def test_bad_import_is_status_2(tmp_path: Path, given: str) -> None:
     assert "entry 1" in ended.err
 
 
-@pytest.mark.parametrize(
-    ("store", "status", "said"),
-    [
-        ("memory:", 2, "REP_STORE names no store"),
-        ("redis://127.0.0.1:9/0", 3, "the store cannot be used"),
-        ("sqlite://{}/robots.db", 2, "REP_STORE"),
-    ],
-    ids=["memory", "no server", "not a store"],
+@rows(
+    "store, status, said",
+    ("memory:", 2, "REP_STORE names no store"),
+    ("redis://127.0.0.1:9/0", 3, "the store cannot be used"),
+    ("sqlite://{}/robots.db", 2, "REP_STORE"),
 )
 def test_a_store_that_cannot_be_used_is_a_line(
     tmp_path: Path, store: str, status: int, said: str

@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands.running import SCRAPY, environment, options, results, robots, write_project
 from tests.processes import run_python
+from tests.rows import first
 from tests.site import Authority, Site
 
 SPIDER = """
@@ -47,14 +48,11 @@ def store(name: str) -> dict[str, str]:
     return {"REP_STORE": f"sqlite://{{}}/{name}.db"}
 
 
-FEW = ("none", "spider's job")
-"""The rest deepen these."""
-
 CASES = {
     "none": Case(),
+    "spider's job": Case(spider=job("b"), file="b/robots.db"),
     "project's job": Case(project=job("a"), file="a/robots.db"),
     "project's store": Case(project=store("a"), file="a.db"),
-    "spider's job": Case(spider=job("b"), file="b/robots.db"),
     "job over job": Case(project=job("a"), spider=job("b"), file="b/robots.db"),
     "memory": Case(project=store("a"), spider={"REP_STORE": "memory:"}),
     "line's store over store": Case(spider=store("b"), line=store("c"), file="c.db"),
@@ -94,18 +92,10 @@ class Project:
         return sorted(str(file.relative_to(self.folder)) for file in self.folder.rglob("*.db"))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=name, marks=[] if name in FEW else [pytest.mark.slow])
-        for name, case in CASES.items()
-    ],
-)
-def test_what_a_crawl_keeps_is_what_the_command_finds(
-    site: Site, tmp_path: Path, case: Case
-) -> None:
+@pytest.mark.parametrize("name", first(2, CASES))
+def test_what_a_crawl_keeps_is_what_a_command_finds(site: Site, tmp_path: Path, name: str) -> None:
     """By `check`, `explain` and `store`, without another fetch and another store."""
-    shop = site.authority(robots="User-agent: *\nDisallow: /private\n")
+    case, shop = CASES[name], site.authority(robots="User-agent: *\nDisallow: /private\n")
     project = Project(tmp_path, shop, case)
     project.crawl()
     files = [case.file] if case.file else []

@@ -11,7 +11,7 @@ import pytest
 
 from tests.commands.running import SCRAPY, environment
 from tests.processes import start_python
-from tests.rows import first
+from tests.rows import first, rows
 
 HOSTILE = b"User-agent: *\nDisallow: /a\x1b[2J\xc2\x9b31m\x07\r\nFoo\x1b]0;x\x07: y\n"
 URL = "https://e.org/a%1B[2J%C2%9B31m%07"
@@ -50,21 +50,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("words", "coloured"),
-    [
-        (("check", "--robots-txt", "hostile", URL), True),
-        (("explain", "--robots-txt", "hostile", URL), True),
-        (("lint", "hostile"), True),
-        (("diff", "none", "hostile"), True),
-        (("filter", "--robots-txt", "none", "urls"), False),
-        (("lint", "a\x1b[2J\x9b31m\x07"), False),
-        (("check", "https://e.org\x1b[2J/\x9b31m\x07"), False),
-        (("store", "list", "-s", "REP_STORE=a\x1b[2J\x9b31m\x07"), False),
-        (("check", "--spider", "a\x1b[2J\x9b31m\x07", URL), False),
-        (("\x1b[2J\x9b31m\x07",), False),
-    ],
-    ids=lambda value: ascii(" ".join(value)) if isinstance(value, tuple) else "",
+@rows(
+    "words, coloured",
+    (("check", "--robots-txt", "hostile", URL), True),
+    (("explain", "--robots-txt", "hostile", URL), True),
+    (("lint", "hostile"), True),
+    (("diff", "none", "hostile"), True),
+    (("filter", "--robots-txt", "none", "urls"), False),
+    (("lint", "a\x1b[2J\x9b31m\x07"), False),
+    (("check", "https://e.org\x1b[2J/\x9b31m\x07"), False),
+    (("store", "list", "-s", "REP_STORE=a\x1b[2J\x9b31m\x07"), False),
+    (("check", "--spider", "a\x1b[2J\x9b31m\x07", URL), False),
+    (("\x1b[2J\x9b31m\x07",), False),
 )
 def test_terminal_gets_colours_and_no_other_control(
     folder: Path, words: tuple[str, ...], coloured: bool

@@ -75,9 +75,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_every_spelling_is_judged_as_a_crawl_judges_it(
-    site: Site, tmp_path: Path, file: Path
-) -> None:
+def test_every_spelling_is_judged_as_by_a_crawl(site: Site, tmp_path: Path, file: Path) -> None:
     """By `check` and `filter`, with rules that are fetched and from a file; shown as given."""
     rejected = tmp_path / "rejected"
     urls = spellings(site.authority(robots=TEXT).url(""))

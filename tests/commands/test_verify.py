@@ -102,18 +102,13 @@ async def test_no_decision_of_a_random_crawl_differs(site: Site, tmp_path: Path,
     assert int(ended.err.split("decisions: ")[1].split(" confirmed")[0]) > 50
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"allowed": True},
-        {"rule": "Disallow: /"},
-        {"line": 1},
-        {"group": "mybot"},
-        {"url": "http://127.0.0.1/a"},
-        {"digest": f"sha256:{'0' * 64}"},
-    ],
-    ids=lambda change: next(iter(change)),
-)
+CHANGES = [
+    {"allowed": True}, {"rule": "Disallow: /"}, {"line": 1}, {"group": "mybot"},
+    {"url": "http://127.0.0.1/a"}, {"digest": f"sha256:{'0' * 64}"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
 async def test_a_changed_decision_differs(
     site: Site, records: Records, change: dict[str, Any]
 ) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commands.running import options, overriding, results, robots, told
+from tests.commands.running import FAST, options, overriding, results, robots, told
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.result import Ending
@@ -84,21 +83,18 @@ def test_url_that_an_override_forbids_is_decided_where_the_site_is_unreachable(
 ) -> None:
     """By `filter` too: it is disallowed, as in a crawl, and only the others are undecided."""
     shop = site.authority(robots=Reply(503))
-    about = f'authority = "{shop.url("")}"\npaths = ["/a"]\nreason = "ours"\nby = "ops"\n'
-    about += f"until = {datetime.now(timezone.utc).date() + timedelta(days=7)}\n"
-    actions = [f'[[override]]\n{about}action = "{action}"\n' for action in ("allow", "forbid")]
-    (tmp_path / "both.toml").write_text("".join(actions))
-    words = options({"REP_RETRY_DELAYS": "[]", "REP_OVERRIDES": tmp_path / "both.toml"})
+    actions = [f'action = "{action}"\npaths = ["/a"]' for action in ("allow", "forbid")]
+    rejected, overrides = tmp_path / "rejected", overriding(tmp_path, shop.url(""), *actions)
+    words = (*FAST, *overrides, "--rejected", rejected)
     urls = [shop.url("/a"), shop.url("/b")]
-    rejected = tmp_path / "rejected"
-    words += ["--rejected", str(rejected)]
     ended = robots("filter", *words, given=urls[0])
     said = "scrapy robots filter: 1 line: 1 disallowed\n"
     assert ended == (0, "", said)
     assert rejected.read_text().startswith(f"{urls[0]}\toverride: forbid, entry 2: ours (ops, ")
     ended = robots("filter", *words, given="\n".join(urls))
     assert ended == (3, "", "scrapy robots filter: 2 lines: 1 disallowed, 1 undecided\n")
-    crawled = crawl_in_child(settings=obey(REP_OVERRIDES=str(tmp_path / "both.toml")), plans=urls)
+    settings = obey(REP_OVERRIDES=overrides[1].partition("=")[2])
+    crawled = crawl_in_child(settings=settings, plans=urls)
     assert [by_crawl(crawled.ending(url)).verdict for url in urls] == ["disallowed", "unreachable"]
 
 
@@ -122,7 +118,7 @@ def test_explain_names_the_rule_of_an_override_that_agrees_with_the_site(
     """No verdict has changed, but the group of the site has not decided."""
     shop = site.authority(robots="User-agent: *\nDisallow: /\n\nUser-agent: slow\nDisallow: /a\n")
     action = 'action = "agent"\nagent = "slow"'
-    words = (*overriding(tmp_path, shop.url(""), action), "-s", "REP_RETRY_DELAYS=[]")
+    words = (*overriding(tmp_path, shop.url(""), action), *FAST)
     ended = robots("explain", *words, shop.url("/a"))
     assert ended.status == 1
     assert "  by override: Disallow: /a, line 5, group slow\n" in ended.out
@@ -153,7 +149,7 @@ def test_an_unreachable_site_can_be_explained(site: Site, tmp_path: Path) -> Non
     """Although there are no rules."""
     shop = site.authority(robots=Reply(503))
     action = 'action = "unreachable-is-allowed"\npaths = ["/a"]'
-    words = (*overriding(tmp_path, shop.url("/"), action), "-s", "REP_RETRY_DELAYS=[]")
+    words = (*overriding(tmp_path, shop.url("/"), action), *FAST)
     ended = robots("explain", *words, shop.url("/a"))
     assert ended.out.splitlines()[0] == f"allowed: {shop.url('/a')}"
     assert ended.out.endswith("  by the rules alone: status 503\n")

@@ -199,9 +199,7 @@ def differences(number: int, seed: int) -> dict[str, list[Question]]:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("number", first(1, [10_000, deep(200_000, 1_000_000)]))
-def test_the_google_profile_never_differs_and_each_other_difference_is_documented(
-    number: int,
-) -> None:
+def test_the_google_profile_never_differs_and_other_differences_are_documented(number: int) -> None:
     """Profile google: what Googlebot does, so many times over.
 
     RFC 9309 sections 2.2.1 and 2.2.2, where Google's matcher leaves them to others.

@@ -115,22 +115,21 @@ def test_no_header_takes_long(lines: list[tuple[str, str]]) -> None:
     assert quickest(lambda: in_a_crawl(given)) < most()
 
 
+LINKS = {
+    "closed": distinct("<a rel=nofollow href=/{}>"),
+    "open": distinct("<a href=/{}>") + "<a rel=nofollow href=/x>",
+    "broken": distinct("<a rel=nofollow href=//[{}>"),
+    "dots": filled("<a rel=nofollow href='", "../"),
+    "equal": filled("", "<a rel=nofollow href=x>"),
+    "relations": filled("<a rel='", "nofollow ", end="' href=x>"),
+}
+
+
 @timed
-@pytest.mark.parametrize(
-    "page",
-    [
-        distinct("<a rel=nofollow href=/{}>"),
-        distinct("<a href=/{}>") + "<a rel=nofollow href=/x>",
-        distinct("<a rel=nofollow href=//[{}>"),
-        filled("<a rel=nofollow href='", "../"),
-        filled("", "<a rel=nofollow href=x>"),
-        filled("<a rel='", "nofollow ", end="' href=x>"),
-    ],
-    ids=["closed", "open", "broken", "dots", "equal", "relations"],
-)
-def test_no_page_of_links_takes_long(page: str) -> None:
+@pytest.mark.parametrize("name", LINKS)
+def test_no_page_of_links_takes_long(name: str) -> None:
     """`REP_LINK_NOFOLLOW` reads the whole page: four times the bound."""
-    markup = page_source(response(page)).markup
+    markup = page_source(response(LINKS[name])).markup
     assert quickest(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
 
 

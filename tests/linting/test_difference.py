@@ -21,16 +21,14 @@ OLD = b"User-agent: *\nDisallow: /a\nDisallow: /b/\nAllow: /a/x\n"
 
 @rows(
     "new",
-    [
-        OLD,
-        OLD.replace(b"\n", b"\r\n"),
-        b"# new\n" + OLD,
-        b"user-AGENT: *\nAllow: /a/x\nDisallow: /b/\nDisallow: /a\n",
-        OLD + b"Disallow: /a/y\n",
-        b"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b/\nAllow: /a/x\n",
-        OLD + b"Sitemap: https://e.org/s.xml\n",
-        OLD + b"\nUser-agent: foo\n" + OLD.partition(b"\n")[2],
-    ],
+    OLD,
+    OLD.replace(b"\n", b"\r\n"),
+    b"# new\n" + OLD,
+    b"user-AGENT: *\nAllow: /a/x\nDisallow: /b/\nDisallow: /a\n",
+    OLD + b"Disallow: /a/y\n",
+    b"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b/\nAllow: /a/x\n",
+    OLD + b"Sitemap: https://e.org/s.xml\n",
+    OLD + b"\nUser-agent: foo\n" + OLD.partition(b"\n")[2],
 )
 def test_files_with_the_same_effect_do_not_differ(new: bytes) -> None:
     """RFC 9309 section 2.2."""
@@ -40,13 +38,11 @@ def test_files_with_the_same_effect_do_not_differ(new: bytes) -> None:
 
 @rows(
     "new, path, rules",
-    [
-        (OLD.replace(b"/b/", b"/b"), "/b", (None, "Disallow: /b")),
-        (OLD.replace(b"Allow: /a/x\n", b""), "/a/x", ("Allow: /a/x", "Disallow: /a")),
-        (OLD + b"Disallow: /*.php$\n", "/.php", (None, "Disallow: /*.php$")),
-        (OLD + b"Allow: /*/x/*.gif\n", "/b//x/.gif", ("Disallow: /b/", "Allow: /*/x/*.gif")),
-        (OLD.replace(b"/a\n", b"/a$\n"), "/a~", ("Disallow: /a", None)),
-    ],
+    (OLD.replace(b"/b/", b"/b"), "/b", (None, "Disallow: /b")),
+    (OLD.replace(b"Allow: /a/x\n", b""), "/a/x", ("Allow: /a/x", "Disallow: /a")),
+    (OLD + b"Disallow: /*.php$\n", "/.php", (None, "Disallow: /*.php$")),
+    (OLD + b"Allow: /*/x/*.gif\n", "/b//x/.gif", ("Disallow: /b/", "Allow: /*/x/*.gif")),
+    (OLD.replace(b"/a\n", b"/a$\n"), "/a~", ("Disallow: /a", None)),
 )
 def test_changed_path_is_shown_with_the_rules_on_both_sides(
     new: bytes, path: str, rules: tuple[str | None, str | None]
@@ -169,12 +165,10 @@ def test_half_an_escape_matches_the_start_of_one() -> None:
 
 @rows(
     "old, new, path",
-    [
-        ("Disallow: /%24", "Disallow: /%24\nAllow: /%", "/%24"),
-        ("Disallow: /x%2Dy", "Disallow: /x%2Dy\nAllow: /x%2", "/x%2Dy"),
-        ("Disallow: /\nAllow: /$\nAllow: /~", "Allow: /$\nAllow: /~", "/_"),
-        ("Disallow: /*a\nAllow: /~", "Allow: /~", "/a"),
-    ],
+    ("Disallow: /%24", "Disallow: /%24\nAllow: /%", "/%24"),
+    ("Disallow: /x%2Dy", "Disallow: /x%2Dy\nAllow: /x%2", "/x%2Dy"),
+    ("Disallow: /\nAllow: /$\nAllow: /~", "Allow: /$\nAllow: /~", "/_"),
+    ("Disallow: /*a\nAllow: /~", "Allow: /~", "/a"),
 )
 def test_the_paths_to_ask_for_follow_from_the_other_rules(old: str, new: str, path: str) -> None:
     """What goes on half an escape, and what no other rule matches."""

@@ -16,6 +16,8 @@ from tests.timed import timed
 ALONE = "write the path alone, beginning with /"
 """The fix of a path that may begin with a host."""
 
+LOOK_IT_UP = "write the product token that the crawler's documentation names"
+
 
 def codes(body: str) -> list[str]:
     """The codes of a file's findings, in order."""
@@ -34,18 +36,16 @@ def places(body: str, code: str) -> list[tuple[int | None, int | None]]:
 
 @rows(
     "body",
-    [
-        "User-agent: *\nDisallow:\n",
-        "User-agent: *\nDisallow: /\n",
-        "User-agent: *\nAllow: /\n",
-        "# all welcome\n",
-        "User-agent: foo\nUser-agent: bar\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n",
-        "User-agent: *\r\nDisallow: /a\r\nSitemap: https://e.org/s.xml\r\n",
-        "User-agent: *\nDisallow: /a\nAllow: /a/b\n\nSitemap: https://e.org/s.xml",
-        "user-agent:*\n  disallow : /*.pdf$\n",
-        "User-agent: * # all\nDisallow: /a # not this\n",
-        "User-agent: *\nDisallow: /caf\u00e9\nDisallow: /%7Ejoe\n",
-    ],
+    "User-agent: *\nDisallow:\n",
+    "User-agent: *\nDisallow: /\n",
+    "User-agent: *\nAllow: /\n",
+    "# all welcome\n",
+    "User-agent: foo\nUser-agent: bar\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n",
+    "User-agent: *\r\nDisallow: /a\r\nSitemap: https://e.org/s.xml\r\n",
+    "User-agent: *\nDisallow: /a\nAllow: /a/b\n\nSitemap: https://e.org/s.xml",
+    "user-agent:*\n  disallow : /*.pdf$\n",
+    "User-agent: * # all\nDisallow: /a # not this\n",
+    "User-agent: *\nDisallow: /caf\u00e9\nDisallow: /%7Ejoe\n",
 )
 def test_ordinary_file_has_no_finding(body: str) -> None:
     """RFC 9309 section 2.2."""
@@ -54,132 +54,93 @@ def test_ordinary_file_has_no_finding(body: str) -> None:
 
 @rows(
     "body, code, place",
-    [
-        ("Disallow: /x\nUser-agent: *\n", "rule-before-group", (1, 1)),
-        ("User-agent: *\nDisallow: a\n", "path-cannot-match", (2, 11)),
-        ("User-agent: *\n  Disallow:\ta\n", "path-cannot-match", (2, 13)),
-        ("User-agent: *\nDisallow: /a#b\n", "comment-in-path", (2, 13)),
-        ("User-agent: *\nDisallow: /\u00e9\u00e9#b\n", "comment-in-path", (2, 14)),
-        ("User-agent: a\n\nUser-agent: b\nDisallow: /\n", "group-read-two-ways", (3, 1)),
-        ("User-agent: *\nSitemap: /s\n", "sitemap-not-absolute", (2, 10)),
-        ("User-agent: *\rDisallow: a\r", "path-cannot-match", (2, 11)),
-        ("User-agent: *\nDisallow: /\u00e9/ /b\n", "several-paths", (2, 15)),
-        ("User-agent: *\nAllow: /\u00e9*$y\n", "dollar-in-path", (2, 11)),
-        ("\ufeffDisallow: /\n", "rule-before-group", (1, 1)),
-        ("User-agent: *\nContent-Usage: /x foo=n\n", "content-usage-unknown-label", (2, 19)),
-        (
-            "User-agent: *\nContent-Signal: search=yes, x=no\n",
-            "content-signal-unknown-label",
-            (2, 17),
-        ),
-    ],
+    ("Disallow: /x\nUser-agent: *\n", "rule-before-group", (1, 1)),
+    ("User-agent: *\nDisallow: a\n", "path-cannot-match", (2, 11)),
+    ("User-agent: *\n  Disallow:\ta\n", "path-cannot-match", (2, 13)),
+    ("User-agent: *\nDisallow: /a#b\n", "comment-in-path", (2, 13)),
+    ("User-agent: *\nDisallow: /\u00e9\u00e9#b\n", "comment-in-path", (2, 14)),
+    ("User-agent: a\n\nUser-agent: b\nDisallow: /\n", "group-read-two-ways", (3, 1)),
+    ("User-agent: *\nSitemap: /s\n", "sitemap-not-absolute", (2, 10)),
+    ("User-agent: *\rDisallow: a\r", "path-cannot-match", (2, 11)),
+    ("User-agent: *\nDisallow: /\u00e9/ /b\n", "several-paths", (2, 15)),
+    ("User-agent: *\nAllow: /\u00e9*$y\n", "dollar-in-path", (2, 11)),
+    ("\ufeffDisallow: /\n", "rule-before-group", (1, 1)),
+    ("User-agent: *\nContent-Usage: /x foo=n\n", "content-usage-unknown-label", (2, 19)),
+    ("User-agent: *\nContent-Signal: search=yes, x=no\n", "content-signal-unknown-label", (2, 17)),
 )
 def test_finding_stands_where_the_mistake_is(body: str, code: str, place: tuple[int, int]) -> None:
     """Lines and columns count from 1, columns in characters; a byte order mark is not counted."""
     assert places(body, code) == [place]
 
 
-@rows(
-    "value, is_found",
-    [("10s", False), ("1,5", False), ("1,000,000", True), ("5m", True), ("", True), ("one", True)],
-)
-def test_a_void_delay_is_found(value: str, is_found: bool) -> None:
+@rows("is_found, values", [(False, ["10s", "1,5"]), (True, ["1,000,000", "5m", "", "one"])])
+def test_a_void_delay_is_found(is_found: bool, values: list[str]) -> None:
     """RFC 9309 section 2.2.4: what a crawl reads past."""
-    found = codes(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n")
-    assert found == ["value-unreadable"] * is_found
+    for value in values:
+        found = codes(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n")
+        assert found == ["value-unreadable"] * is_found, value
 
 
 @rows(
-    "between, found",
-    [
-        ("", [(3, 1)]),
-        ("Crawl-delay: 1", [(3, 1)]),
-        ("Sitemap: https://e.org/s", [(3, 1)]),
-        ("Foo: bar", [(3, 1)]),
-        ("what is this", [(3, 1)]),
-        ("# a comment", []),
-        ("Disallow: /a", []),
-        ("Allow: /", []),
-    ],
+    "found, lines",
+    ([(3, 1)], ["", "Crawl-delay: 1", "Sitemap: https://e.org/s", "Foo: bar", "what is this"]),
+    ([], ["# a comment", "Disallow: /a", "Allow: /"]),
 )
 def test_group_is_read_two_ways_after_anything_but_a_rule_or_a_comment(
-    between: str, found: list[tuple[int, int]]
+    found: list[tuple[int, int]], lines: list[str]
 ) -> None:
     """RFC 9309 section 2.1: only a rule ends the user-agent lines of a group."""
-    body = f"User-agent: a\n{between}\nUser-agent: b\nDisallow: /\n"
-    assert places(body, "group-read-two-ways") == found
+    for between in lines:
+        body = f"User-agent: a\n{between}\nUser-agent: b\nDisallow: /\n"
+        assert places(body, "group-read-two-ways") == found, between
 
 
 @rows(
-    "path, fix",
-    [
-        ("private", "write /private"),
-        ("https://e.org/private", ALONE),
-        ("https://e.org", ALONE),
-        ("http://localhost:8080/", ALONE),
-        ("//e.org:8080/a", None),
-        ("e.org/private/*.gif$", ALONE),
-        ("127.0.0.1/a", ALONE),
-        ("index.html", ALONE),
-        ("company/org/private", "write /company/org/private"),
-        ("Special:Search", "write /Special:Search"),
-        ("?session=", "write /*?session="),
-        (".pdf$", "write /*.pdf$"),
-    ],
+    "fix, paths",
+    ("write /private", ["private"]),
+    (ALONE, ["https://e.org/private", "https://e.org", "http://localhost:8080/"]),
+    (ALONE, ["e.org/private/*.gif$", "127.0.0.1/a", "index.html"]),
+    (None, ["//e.org:8080/a"]),
+    ("write /company/org/private", ["company/org/private"]),
+    ("write /Special:Search", ["Special:Search"]),
+    ("write /*?session=", ["?session="]),
+    ("write /*.pdf$", [".pdf$"]),
 )
-def test_fix_of_a_path_is_one_that_matches(path: str, fix: str | None) -> None:
+def test_fix_of_a_path_is_one_that_matches(fix: str | None, paths: list[str]) -> None:
     """What may begin with a host is left to the reader."""
-    found = fixes(f"User-agent: *\nDisallow: {path}\n", "path-cannot-match")
-    assert found == [fix] * (fix is not None)
+    for path in paths:
+        found = fixes(f"User-agent: *\nDisallow: {path}\n", "path-cannot-match")
+        assert found == [fix] * (fix is not None), path
 
 
 @rows(
-    "path, found",
-    [
-        ("/tmp/ /cgi-bin/", True),
-        ("/tmp/\t/cgi-bin/", True),
-        ("/foo, /bar", True),
-        ("/foo,/bar", True),
-        ("/foo , /bar, /baz", True),
-        ("*.gif /b", True),
-        ("/a b/c", False),
-        ("/city clerk/", False),
-        ("/*,*", False),
-        ("/*/,skiing:1", False),
-        ("/0,1283,48946,00.html", False),
-        ("/http: /", False),
-        ("/* */", False),
-        ("/\u00a0/", False),
-        ("/*?term=\u8005*/", False),
-    ],
+    "are_several, paths",
+    (True, ["/tmp/ /cgi-bin/", "/tmp/\t/cgi-bin/", "/foo, /bar", "/foo,/bar", "/foo , /bar, /baz"]),
+    (True, ["*.gif /b"]),
+    (False, ["/a b/c", "/city clerk/", "/*,*", "/*/,skiing:1", "/0,1283,48946,00.html"]),
+    (False, ["/http: /", "/* */", "/\u00a0/", "/*?term=\u8005*/"]),
 )
 def test_several_paths_in_a_rule_are_told_from_a_path_with_a_space_or_a_comma(
-    path: str, found: bool
+    are_several: bool, paths: list[str]
 ) -> None:
     """RFC 9309 section 2.2.2: a rule has one path. The paths are those of real files."""
-    of_paths = [*places(f"User-agent: *\nDisallow: {path}\n", "several-paths")]
-    assert bool(of_paths) == found
+    for path in paths:
+        found = places(f"User-agent: *\nDisallow: {path}\n", "several-paths")
+        assert bool(found) == are_several, path
 
 
 @rows(
-    "path, severity",
-    [
-        ("/*.php$", None),
-        ("/x*$y", "information"),
-        ("/*$history", "information"),
-        ("/phones/Optus-$30", "information"),
-        ("/*.pdf$/", "warning"),
-        ("/*.png$}", "warning"),
-        ("/*.asp$$", "warning"),
-        ("/*.asp$ # $b", None),
-    ],
+    "severity, paths",
+    (None, ["/*.php$", "/*.asp$ # $b"]),
+    ("information", ["/x*$y", "/*$history", "/phones/Optus-$30"]),
+    ("warning", ["/*.pdf$/", "/*.png$}", "/*.asp$$"]),
 )
-def test_dollar_within_a_path_is_a_character(path: str, severity: str | None) -> None:
+def test_dollar_within_a_path_is_a_character(severity: str | None, paths: list[str]) -> None:
     """RFC 9309 section 2.2.3; where it can hardly be meant as one, it is a warning."""
-    found = lint(f"User-agent: *\nAllow: {path}\n".encode())
-    assert [one.severity for one in found if one.code == "dollar-in-path"] == [severity] * (
-        severity is not None
-    )
+    for path in paths:
+        found = lint(f"User-agent: *\nAllow: {path}\n".encode())
+        severities = [one.severity for one in found if one.code == "dollar-in-path"]
+        assert severities == [severity] * (severity is not None), path
 
 
 def test_rule_of_other_letters_that_decides_is_quoted_as_it_is_written() -> None:
@@ -196,35 +157,26 @@ def test_key_that_nothing_reads_has_no_effect(key: str) -> None:
 
 
 @rows(
-    "rules, lines",
-    [
-        ("Disallow: /a\nDisallow: /a", {3: "information"}),
-        ("Disallow: /a/b\nDisallow: /a", {2: "information"}),
-        ("Disallow: /\nAllow: /", {2: "warning"}),
-        ("Disallow: /a/b\nAllow: /*b", {}),
-        ("Disallow: /a/b\nAllow: /*a*/b", {}),
-        ("Disallow: /a/b\nAllow: /a/b", {2: "warning"}),
-        ("Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c", {}),
-        ("Disallow: /a\nAllow: /x/b\nDisallow: /a/b/c", {3: "information", 4: "information"}),
-        ("Disallow: /a\nAllow: /*b\nDisallow: /a/b/c", {}),
-        ("Allow: /a", {}),
-        ("Allow: /a\nDisallow: /a/b", {2: "information"}),
-        ("Allow: /a/b\nDisallow: /a", {}),
-        ("Disallow: /*.php$\nDisallow: /x.php", {}),
-        ("Disallow: /%61\nDisallow: /a", {3: "information"}),
-        ("Disallow: /a\nAllow:", {3: "information"}),
-        ("Allow:", {}),
-        ("Disallow:\nDisallow:", {2: "information"}),
-    ],
+    "lines, files",
+    ({}, ["Disallow: /a/b\nAllow: /*b", "Disallow: /a/b\nAllow: /*a*/b", "Allow: /a", "Allow:"]),
+    ({}, ["Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c", "Allow: /a/b\nDisallow: /a"]),
+    ({}, ["Disallow: /a\nAllow: /*b\nDisallow: /a/b/c", "Disallow: /*.php$\nDisallow: /x.php"]),
+    ({2: "information"}, ["Disallow: /a/b\nDisallow: /a", "Allow: /a\nDisallow: /a/b"]),
+    ({2: "information"}, ["Disallow:\nDisallow:"]),
+    ({2: "warning"}, ["Disallow: /\nAllow: /", "Disallow: /a/b\nAllow: /a/b"]),
+    ({3: "information"}, ["Disallow: /a\nDisallow: /a", "Disallow: /%61\nDisallow: /a"]),
+    ({3: "information"}, ["Disallow: /a\nAllow:"]),
+    ({3: "information", 4: "information"}, ["Disallow: /a\nAllow: /x/b\nDisallow: /a/b/c"]),
 )
-def test_rule_without_effect(rules: str, lines: dict[int, str]) -> None:
+def test_rule_without_effect(lines: dict[int, str], files: list[str]) -> None:
     """RFC 9309 section 2.2.2: the longest rule counts, and on a tie the allow rule.
 
     Each rule is reported once, and at least one of a group is left.
     """
-    found = [(one.line, one.severity) for one in lint(f"User-agent: *\n{rules}\n".encode())
-             if one.code == "rule-without-effect"]  # fmt: skip
-    assert found == [*lines.items()]
+    for rules in files:
+        found = lint(f"User-agent: *\n{rules}\n".encode())
+        without = [(one.line, one.severity) for one in found if one.code == "rule-without-effect"]
+        assert without == [*lines.items()], rules
 
 
 def test_group_without_rules_is_not_reported_of_a_crawler_with_rules_elsewhere() -> None:
@@ -276,20 +228,17 @@ def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
 
 
 @rows(
-    "value, fix",
-    [
-        ("foobot/1.0", "write User-agent: foobot"),
-        ("FooBot*", "write User-agent: FooBot"),
-        ("* all", "write User-agent: *"),
-        ("Mozilla/5.0 (compatible; foobot/1.0)", "write User-agent: foobot"),
-        ("archive.org_bot", "write the product token that the crawler's documentation names"),
-        ("Sogou web spider", "write the product token that the crawler's documentation names"),
-        ("Yahoo! Slurp", "write the product token that the crawler's documentation names"),
-    ],
+    "fix, values",
+    ("write User-agent: foobot", ["foobot/1.0", "Mozilla/5.0 (compatible; foobot/1.0)"]),
+    ("write User-agent: FooBot", ["FooBot*"]),
+    ("write User-agent: *", ["* all"]),
+    (LOOK_IT_UP, ["archive.org_bot", "Sogou web spider", "Yahoo! Slurp"]),
 )
-def test_fix_of_an_agent_is_a_name_or_says_where_to_find_it(value: str, fix: str) -> None:
+def test_fix_of_an_agent_is_a_name_or_says_where_to_find_it(fix: str, values: list[str]) -> None:
     """What a value was cut to at a dot or a space is the name of no crawler."""
-    assert fixes(f"User-agent: {value}\nDisallow: /\n", "agent-not-a-token") == [fix]
+    for value in values:
+        found = fixes(f"User-agent: {value}\nDisallow: /\n", "agent-not-a-token")
+        assert found == [fix], value
 
 
 @rows("seed", range(30))
@@ -308,47 +257,43 @@ def test_no_octets_raise_an_exception(seed: int) -> None:
 
 @rows(
     "body, code",
-    [
-        ("<!DOCTYPE html>\n" + "<a href='https://e.org'>x</a>\n" * 1000, "html-not-text"),
-        ("User-agent: *\nDisallow: /a\n" + "Noindex: /a\n" * 1000, "key-without-effect"),
-    ],
+    ("<!DOCTYPE html>\n" + "<a href='https://e.org'>x</a>\n" * 1000, "html-not-text"),
+    ("User-agent: *\nDisallow: /a\n" + "Noindex: /a\n" * 1000, "key-without-effect"),
 )
 def test_what_is_repeated_is_reported_once(body: str, code: str) -> None:
     """The lines of a page of HTML, and a key that a file may have a thousand times."""
     assert codes(body) == [code]
 
 
+HOSTILE = {
+    "rules": b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(40_000)),
+    "wild": b"User-agent: *\n"
+    + b"".join(b"Disallow: /*%d\nAllow: /%d\n" % (n, n) for n in range(999)),
+    "agents": b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(12_000)),
+    "stars": b"User-agent: *\nDisallow: /" + b"*a" * 200_000,
+    "nul": b"\0" * 512_000,
+    "bad": b"\xff\n" * 200_000,
+    "keys": b"a:\n" * 150_000,
+    "parens": b"User-agent: *\nContent-Usage: " + b"(" * 400_000,
+    "signals": b"User-agent: *\nContent-Signal: " + b"a," * 200_000,
+    "angles": b"<" * 500_000,
+}
+
+
 @timed
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(40_000)),
-        b"User-agent: *\n" + b"".join(b"Disallow: /*%d\nAllow: /%d\n" % (n, n) for n in range(999)),
-        b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(12_000)),
-        b"User-agent: *\nDisallow: /" + b"*a" * 200_000,
-        b"\0" * 512_000,
-        b"\xff\n" * 200_000,
-        b"a:\n" * 150_000,
-        b"User-agent: *\nContent-Usage: " + b"(" * 400_000,
-        b"User-agent: *\nContent-Signal: " + b"a," * 200_000,
-        b"<" * 500_000,
-    ],
-    ids=["rules", "wild", "agents", "stars", "nul", "bad", "keys", "parens", "signals", "angles"],
-)
-def test_hostile_file_is_linted_in_bounded_time(body: bytes) -> None:
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_file_is_linted_in_bounded_time(name: str) -> None:
     """Half a megabyte of anything takes half a second, and at most two on a slow processor."""
     spent = time.process_time()
-    lint(body)
+    lint(HOSTILE[name])
     assert time.process_time() - spent < 2.0
 
 
 @rows(
     "body, found",
-    [
-        ("User-agent: *\n".encode("utf-16"), ["not-utf-8"]),
-        (b"User-agent: *\nDisallow:\nSitemap: https://[e.org/s.xml\n", ["sitemap-not-absolute"]),
-        (b"nonsense\n" * 101, ["line-not-understood"] * 100),
-    ],
+    ("User-agent: *\n".encode("utf-16"), ["not-utf-8"]),
+    (b"User-agent: *\nDisallow:\nSitemap: https://[e.org/s.xml\n", ["sitemap-not-absolute"]),
+    (b"nonsense\n" * 101, ["line-not-understood"] * 100),
 )
 def test_what_cannot_be_read_is_said(body: bytes, found: list[str]) -> None:
     """Another encoding, a malformed URL, and lines without sense: a hundred of them."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-import pytest
-
 from scrapy_rep import RobotsTxt, Verdict
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.gate.overrides import AppliedOverrides
@@ -26,6 +24,10 @@ UNREACHABLE = Verdict(allowed=False, reason="unreachable")
 UNAVAILABLE = Verdict(allowed=True, reason="unavailable")
 
 
+COMMON = {"authority": SITE, "reason": "why", "by": "who", "until": "2027-01-01"}
+"""What all entries have."""
+
+
 def read_overrides(tables: list[dict[str, Any]]) -> tuple[Override, ...]:
     """What these entries come to."""
     return configured_overrides(RepSettings(overrides=tables), NOW)
@@ -33,9 +35,7 @@ def read_overrides(tables: list[dict[str, Any]]) -> tuple[Override, ...]:
 
 def site(*entries: dict[str, Any]) -> SiteOverrides:
     """The overrides of one site, each entry given by what is particular to it."""
-    common = {"authority": SITE, "reason": "why", "by": "who", "until": "2027-01-01"}
-    tables = [{**common, **entry} for entry in entries]
-    return SiteOverrides(read_overrides(tables))
+    return SiteOverrides(read_overrides([{**COMMON, **entry} for entry in entries]))
 
 
 def verdict(
@@ -75,16 +75,14 @@ def test_a_verdict_that_is_not_changed_is_the_plain_one() -> None:
     assert own.verdict(SITE + "/x", BOT, OPEN, plain, NOW) == (plain, None)
 
 
-@pytest.mark.parametrize(
-    ("paths", "path", "covered"),
-    [
-        (["/reports/"], "/reports/1", True),
-        (["/reports/"], "/report", False),
-        (["/*.pdf$"], "/a/b.pdf", True),
-        (["/*.pdf$"], "/a/b.pdf?x", False),
-        (["/a", "/b"], "/b", True),
-        (["/%7Ejoe"], "/~joe/x", True),
-    ],
+@rows(
+    "paths, path, covered",
+    (["/reports/"], "/reports/1", True),
+    (["/reports/"], "/report", False),
+    (["/*.pdf$"], "/a/b.pdf", True),
+    (["/*.pdf$"], "/a/b.pdf?x", False),
+    (["/a", "/b"], "/b", True),
+    (["/%7Ejoe"], "/~joe/x", True),
 )
 def test_paths_are_patterns_as_in_robots_txt(paths: list[str], path: str, covered: bool) -> None:
     """RFC 9309 sections 2.2.2 and 2.2.3."""
@@ -149,28 +147,21 @@ def test_an_override_ends_with_its_last_day() -> None:
 
 def test_two_actions_may_let_requests_to_an_unreachable_site_pass() -> None:
     """Until they end; the log excepts a site only then."""
-    common = {"authority": SITE, "reason": "why", "by": "who", "until": "2026-11-21"}
     actions: list[tuple[str, dict[str, Any], bool]] = [
-        ("allow", {}, True),
-        ("unreachable-is-allowed", {}, True),
-        ("forbid", {}, False),
-        ("delay", {"delay": 1.0}, False),
-        ("agent", {"agent": "other"}, False),
+        *(("allow", {}, True), ("unreachable-is-allowed", {}, True), ("forbid", {}, False)),
+        *(("delay", {"delay": 1.0}, False), ("agent", {"agent": "other"}, False)),
     ]
     for action, more, may in actions:
-        [override] = read_overrides([{**common, "action": action, **more}])
+        [override] = site({"action": action, "until": "2026-11-21", **more}).overrides
         assert override.may_permit(NOW + 43_199) is may
         assert not override.may_permit(NOW + 43_200)
 
 
-@pytest.mark.parametrize(
-    "other", ["http://a.example", "https://a.example:8443", "https://b.a.example"]
-)
+@rows("other", ["http://a.example", "https://a.example:8443", "https://b.a.example"])
 def test_another_port_scheme_or_host_is_another_authority(other: str) -> None:
     """RFC 9309 section 2.3."""
-    common = {"reason": "why", "by": "who", "until": "2027-01-01", "action": "allow"}
-    own = read_overrides([{**common, "authority": SITE}])
-    (there,) = read_overrides([{**common, "authority": other}])
+    own = read_overrides([{**COMMON, "action": "allow"}])
+    (there,) = read_overrides([{**COMMON, "action": "allow", "authority": other}])
     applied = AppliedOverrides(own, RepStats(), PacePolicy(True, 60.0, False), lambda: NOW)
     assert own[0].authority in applied
     assert there.authority not in applied
@@ -196,15 +187,5 @@ def test_another_group_that_says_the_same_is_no_use_of_an_override() -> None:
 
 def test_the_name_of_an_override_says_whose_it_is() -> None:
     """A line of the log tells entries of several sites apart."""
-    [override] = read_overrides(
-        [
-            {
-                "authority": SITE,
-                "action": "allow",
-                "reason": "why",
-                "by": "who",
-                "until": "2027-01-01",
-            }
-        ]
-    )
+    [override] = site({"action": "allow"}).overrides
     assert override.name == f"{SITE}, allow, entry 1: why (who, until 2027-01-01)"

@@ -35,9 +35,8 @@ X_ROBOTS_TAG = {
     "up to the next name": google("nosnippet", "otherbot: noindex, nofollow, mybot: nosnippet"),
     "a name holds for its line alone": google("nofollow", "otherbot: noindex", "nofollow"),
     "terms before the first name are for all": choice("noindex", "noindex, otherbot: nofollow"),
-    "a line for all and one for this crawler": google(
-        "noindex nofollow", "noindex", "mybot: nofollow"
-    ),
+    "a line for all and one for this crawler": google("noindex nofollow", "noindex",
+        "mybot: nofollow"),
     "a specific line lifts nothing": repext("noindex nofollow", "none", "mybot: all"),
     "a longer name": choice("", "mybots: noindex"),
     "a shorter name": choice("", "my: noindex"),
@@ -49,51 +48,36 @@ X_ROBOTS_TAG = {
     "no name before the colon is all": choice("noindex", ": noindex"),
     "a name behind a name": choice("", "mybot: otherbot: noindex"),
     "an unnamed crawler": google("nofollow", "nofollow, mybot: noindex", agent=None),
-    "two names": choice(
-        "noindex nofollow",
-        "news: noindex, mybot: nofollow, otherbot: noarchive",
-        agent=["news", "mybot"],
-    ),
+    "two names": choice("noindex nofollow", "news: noindex, mybot: nofollow, otherbot: noarchive",
+        agent=["news", "mybot"]),
     "a valued term is no name": google("max_snippet=10", "max-snippet: 10"),
     "a term behind a valued one": google("max_snippet=10 noindex", "max-snippet: 10, noindex"),
-    "a valued term for this crawler": google(
-        "max_image_preview=none", "mybot: max-image-preview: none"
-    ),
+    "a valued term for this crawler": google("max_image_preview=none",
+        "mybot: max-image-preview: none"),
     "a valued term for another one": google("", "otherbot: max-snippet: 10"),
     "a valued term does not end the scope": google("", "otherbot: max-snippet: 10, noindex"),
-    "a date with a comma": google(
-        "unavailable_after=2025-08-03T12 noindex",
-        "unavailable_after: Sunday, 03-Aug-2025 12:00:00 GMT, noindex",
-    ),
-    "a date for another one": google(
-        "nofollow",
-        "otherbot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, noindex",
-        "mybot: nofollow",
-    ),
-    "a date between names": google(
-        "unavailable_after=2025-08-03T12 nofollow",
-        "mybot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, nofollow, other: noindex",
-    ),
+    "a date with a comma": google("unavailable_after=2025-08-03T12 noindex",
+        "unavailable_after: Sunday, 03-Aug-2025 12:00:00 GMT, noindex"),
+    "a date for another one": google("nofollow",
+        "otherbot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, noindex", "mybot: nofollow"),
+    "a date between names": google("unavailable_after=2025-08-03T12 nofollow",
+        "mybot: unavailable_after: Sun, 03 Aug 2025 12:00:00 GMT, nofollow, other: noindex"),
     "spaces instead of commas": choice("noindex nofollow", "noindex nofollow"),
     "lines joined by a proxy": says(RFC9110, "nofollow", "otherbot: noindex, mybot: nofollow"),
     "empty": choice("", "", ","),
     "an unknown term": google("", "nonsense"),
     "octets beyond ASCII": choice("noindex", "caf\u00e9, noindex"),
-    "header and meta add up": Case(
-        GOOGLE, "noindex nofollow", "<meta name=robots content=noindex>", x("nofollow")
-    ),
-    "the earliest date of header and meta": Case(
-        REPEXT,
-        "unavailable_after=2024-01-01",
+    "header and meta add up": Case(GOOGLE, "noindex nofollow", "<meta name=robots content=noindex>",
+        x("nofollow")),
+    "the earliest date of header and meta": Case(REPEXT, "unavailable_after=2024-01-01",
         "<meta name=robots content='unavailable_after: 2024-01-01'>",
-        x("unavailable_after: 2025-01-01"),
-    ),
+        x("unavailable_after: 2025-01-01")),
     "kollar: headers know no lifting": choice("noindex", "noindex, all", profile="kollar"),
     "within 8 KB": choice("noindex", "a," * 4_000 + "noindex"),
     "beyond 8 KB": choice("", "a," * 4_100 + "noindex"),
     "Robots-Tag, whose draft has expired": Case(REPEXT, "", lines=[("Robots-Tag", "*;noindex")]),
     "a line beyond 8 KB": choice("", "a," * 4_096, "noindex"),
-}
+}  # fmt: skip
 
 
 @parameters(X_ROBOTS_TAG)

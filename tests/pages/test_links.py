@@ -56,13 +56,11 @@ def closed_by(html: str, base: str = "https://e.org/") -> frozenset[str]:
 
 @rows(
     "html",
-    [
-        '<a href="/x">x</a>',
-        '<a href="/nofollow">the word alone</a>',
-        '<a rel="nofollow">no reference</a>',
-        '<a rel="nofollow" href="//[x/">malformed</a>',
-        '<a rel="nofollow" href="https://e.org:port/?\xe9">malformed where it is compared</a>',
-    ],
+    '<a href="/x">x</a>',
+    '<a href="/nofollow">the word alone</a>',
+    '<a rel="nofollow">no reference</a>',
+    '<a rel="nofollow" href="//[x/">malformed</a>',
+    '<a rel="nofollow" href="https://e.org:port/?\xe9">malformed where it is compared</a>',
 )
 def test_a_page_without_a_link_to_leave_closes_no_url(html: str) -> None:
     """HTML Living Standard, link type nofollow; what is no URL leads nowhere."""

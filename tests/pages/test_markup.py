@@ -120,39 +120,28 @@ ELEMENTS = {
 ENCODINGS = {
     "UTF-8 with a mark": Case(HTML, SAID, codecs.BOM_UTF8 + html_head(M).encode()),
     "UTF-16 with a mark": Case(HTML, SAID, html_head(M).encode("utf-16")),
-    "UTF-16 big-endian with a mark": Case(
-        HTML, SAID, codecs.BOM_UTF16_BE + html_head(M).encode("utf-16-be")
-    ),
-    "UTF-16 with a mark, whatever the header says": sent_as(
-        "windows-1251", html_head(M).encode("utf-16")
-    ),
+    "UTF-16 big-endian with a mark": Case(HTML, SAID,
+        codecs.BOM_UTF16_BE + html_head(M).encode("utf-16-be")),
+    "UTF-16 with a mark, whatever the header says": sent_as("windows-1251",
+        html_head(M).encode("utf-16")),
     "UTF-16 without any word of it": Case(CHOICE, "", html_head(M).encode("utf-16-be")),
-    "an octet 0 before the first tag is not UTF-16": Case(
-        HTML, SAID, "\0" + html_head(M), profile="google"
-    ),
-    "an octet 0 in the first tag is not UTF-16": Case(
-        HTML, SAID, "<\0!>" + html_head(M), profile="google"
-    ),
+    "an octet 0 before the first tag is not UTF-16": Case(HTML, SAID, "\0" + html_head(M),
+        profile="google"),
+    "an octet 0 in the first tag is not UTF-16": Case(HTML, SAID, "<\0!>" + html_head(M),
+        profile="google"),
     "UTF-16 declared in ASCII is not true": read(f'<meta charset="utf-16">{M}'),
-    "windows-1251": sent_as(
-        "windows-1251",
-        html_head("<title>\u041f\u0440\u0438\u0432\u0435\u0442</title>" + M).encode("cp1251"),
-    ),
-    "Shift_JIS declared in the page": Case(
-        HTML,
-        SAID,
-        html_head("<meta charset=shift_jis><title>\u30bd\u8868</title>" + M).encode("shift_jis"),
-    ),
-    "ISO-2022-JP": sent_as(
-        "iso-2022-jp", html_head("<title>\u3042\u3044</title>" + M).encode("iso2022_jp")
-    ),
-    "octets that are not UTF-8": Case(
-        HTML, SAID, html_head(f"<title>\xff</title>{M}").encode("latin-1")
-    ),
+    "windows-1251": sent_as("windows-1251",
+        html_head("<title>\u041f\u0440\u0438\u0432\u0435\u0442</title>" + M).encode("cp1251")),
+    "Shift_JIS declared in the page": Case(HTML, SAID,
+        html_head("<meta charset=shift_jis><title>\u30bd\u8868</title>" + M).encode("shift_jis")),
+    "ISO-2022-JP": sent_as("iso-2022-jp",
+        html_head("<title>\u3042\u3044</title>" + M).encode("iso2022_jp")),
+    "octets that are not UTF-8": Case(HTML, SAID,
+        html_head(f"<title>\xff</title>{M}").encode("latin-1")),
     "an encoding that does not exist": sent_as("nonsense", source=CHOICE),
     "an encoding that browsers do not know": sent_as("punycode", source=CHOICE),
     "a codec that is not text": sent_as("base64", source=CHOICE),
-}
+}  # fmt: skip
 
 XHTML_PAGES = {
     "XHTML": Case(XML, SAID, xhtml(CLOSED), XHTML),

@@ -47,11 +47,8 @@ def says(source: str, said: str, *metas: str, **more: Any) -> Case:
 google, choice, of_1996 = (partial(says, source) for source in (GOOGLE, CHOICE, META_1996))
 
 TERMS = [
-    (
-        GOOGLE,
-        "noindex",
-        ["noindex", "noindex, all", "noindex, indexifembedded", "Nonsense, noindex"],
-    ),
+    (GOOGLE, "noindex",
+     ["noindex", "noindex, all", "noindex, indexifembedded", "Nonsense, noindex"]),
     (GOOGLE, "nofollow", ["nofollow", "follow, nofollow"]),
     (GOOGLE, "noindex nofollow", ["none", "noindex, nofollow", "noindex,nofollow"]),
     (GOOGLE, "noindex nofollow", ["noindex,\n\tnofollow"]),
@@ -67,12 +64,9 @@ TERMS = [
     (GOOGLE, "", ["indexifembedded", "nositelinkssearchbox"]),
     (CHOICE, "", ["xnoindex, noindexes, no-index", " , ,, "]),
     (CHOICE, "noindex", [",noindex,,"]),
-    (
-        CHOICE,
-        "noindex nofollow",
-        ["noindex nofollow", "noindex; nofollow", "noindex,\u00a0nofollow"],
-    ),
-]
+    (CHOICE, "noindex nofollow",
+     ["noindex nofollow", "noindex; nofollow", "noindex,\u00a0nofollow"]),
+]  # fmt: skip
 
 LIMITS = [
     (GOOGLE, "max_snippet=20", ["max-snippet:20", "max-snippet: 20", "MAX-SNIPPET:20"]),
@@ -96,16 +90,13 @@ LIMITS = [
 
 AFTER = "unavailable_after"
 DATES = [
-    (
-        GOOGLE,
-        f"{AFTER}=2010-06-25T15 noindex",
-        [f"{AFTER}: Fri, 25 Jun 2010 15:00:00 GMT, noindex"],
-    ),
+    (GOOGLE, f"{AFTER}=2010-06-25T15 noindex",
+     [f"{AFTER}: Fri, 25 Jun 2010 15:00:00 GMT, noindex"]),
     (GOOGLE, f"{AFTER}=2025-08-03T12 noai", [f"{AFTER}: Sunday, 03-Aug-25 12:00:00 GMT, noai"]),
     (REPEXT, f"{AFTER}=2024-01-01", [f"{AFTER}: 2025-01-01, {AFTER}: 2024-01-01"]),
     (GOOGLE, "noindex", [f"{AFTER}: tomorrow, noindex", f"{AFTER}: Sunday, noindex"]),
     (CHOICE, f"{AFTER}=2025-08-03 noindex", [f"{AFTER}: 2025-08-03 noindex"]),
-]
+]  # fmt: skip
 
 AGENTS = {
     "a meta for this crawler": google("noindex", meta("noindex", "mybot")),
@@ -113,62 +104,41 @@ AGENTS = {
     "a meta for another one": google("", meta("noindex", "otherbot")),
     "a meta for a crawler with a longer name": choice("", meta("noindex", "mybots")),
     "a meta for a crawler with a shorter name": choice("", meta("noindex", "my")),
-    "a meta for all and one for this crawler": google(
-        "noindex nofollow", meta("noindex"), meta("nofollow", "mybot")
-    ),
-    "a specific meta lifts nothing": says(
-        REPEXT, "noindex nofollow", meta("none"), meta("all", "mybot")
-    ),
-    "no limit is larger than any": google(
-        "max_snippet=7", meta("max-snippet:-1"), meta("max-snippet:7")
-    ),
+    "a meta for all and one for this crawler": google("noindex nofollow", meta("noindex"),
+        meta("nofollow", "mybot")),
+    "a specific meta lifts nothing": says(REPEXT, "noindex nofollow", meta("none"),
+        meta("all", "mybot")),
+    "no limit is larger than any": google("max_snippet=7", meta("max-snippet:-1"),
+        meta("max-snippet:7")),
     "a page without metas": google(""),
     "several metas add up": google("noindex nofollow", meta("noindex"), meta("nofollow")),
-    "an unnamed crawler obeys what is for all": google(
-        "noindex", meta("noindex"), meta("nofollow", "mybot"), agent=None
-    ),
-    "the default group is for all": choice(
-        "noindex", meta("noindex"), meta("nofollow", "mybot"), agent="*"
-    ),
-    "each of several names counts": choice(
-        "noindex nofollow",
-        meta("noindex", "mybot-news"),
-        meta("nofollow", "mybot"),
-        agent=["mybot-news", "mybot"],
-    ),
-    "a whole User-Agent": google(
-        "noindex",
-        meta("noindex", "mybot"),
-        agent="Mozilla/5.0 (compatible; MyBot/2.1; +https://example.org/bot)",
-    ),
+    "an unnamed crawler obeys what is for all": google("noindex", meta("noindex"),
+        meta("nofollow", "mybot"), agent=None),
+    "the default group is for all": choice("noindex", meta("noindex"), meta("nofollow", "mybot"),
+        agent="*"),
+    "each of several names counts": choice("noindex nofollow", meta("noindex", "mybot-news"),
+        meta("nofollow", "mybot"), agent=["mybot-news", "mybot"]),
+    "a whole User-Agent": google("noindex", meta("noindex", "mybot"),
+        agent="Mozilla/5.0 (compatible; MyBot/2.1; +https://example.org/bot)"),
     "spaces around the name": choice("noindex", meta("noindex", " robots ")),
     "an agent within the value is no agent": google("", meta("mybot: noindex")),
     "property is not name": google("", '<meta property="robots" content="noindex">'),
     "a meta without a value": choice("", '<meta name="robots">'),
     "a meta without a name": choice("", '<meta content="noindex">'),
-}
+}  # fmt: skip
 
 META_OF_1996 = {
     "document state static": of_1996("document_state=static", meta("STATIC", "DOCUMENT-STATE")),
     "document state dynamic": of_1996("document_state=dynamic", meta("Dynamic", "document-state")),
     "an unknown document state": of_1996("", meta("liquid", "document-state")),
-    "the first document state counts": choice(
-        "document_state=dynamic",
-        meta("dynamic", "document-state"),
-        meta("static", "document-state"),
-    ),
-    "the address of the page": of_1996(
-        "url=https://example.org/original.html",
-        meta("https://example.org/original.html", "URL"),
-    ),
+    "the first document state counts": choice("document_state=dynamic",
+        meta("dynamic", "document-state"), meta("static", "document-state")),
+    "the address of the page": of_1996("url=https://example.org/original.html",
+        meta("https://example.org/original.html", "URL")),
     "a relative address is none": of_1996("", meta("/original.html", "URL")),
-    "the address in every profile": of_1996(
-        "url=http://e.org/ document_state=static",
-        meta("http://e.org/", "url"),
-        meta("static", "document-state"),
-        profile="kollar",
-    ),
-}
+    "the address in every profile": of_1996("url=http://e.org/ document_state=static",
+        meta("http://e.org/", "url"), meta("static", "document-state"), profile="kollar"),
+}  # fmt: skip
 
 IN_THE_BODY = f"<html><head></head><body><p>text</p>{meta('noindex')}</body></html>"
 
@@ -231,20 +201,18 @@ def test_profiles(case: Case) -> None:
 
 @rows(
     "moment, texts",
-    [
-        (utc(2010, 6, 25), ["25 Jun 2010", "Fri, 25 Jun 2010", "25-Jun-2010", "20100625"]),
-        (utc(2010, 6, 25, 15), ["2010-06-25 15:00:00 GMT", "2010-06-25 15:00:00 UTC"]),
-        (utc(2010, 6, 25, 15), ["2010-06-25 15:00 CEST", "2010-06-25T15Z", "20100625T150000Z"]),
-        (utc(2010, 6, 25, 13), ["2010-06-25T15:00+02", "20100625T1500+0200"]),
-        (utc(2010, 6, 25, 23), ["25 Jun 2010 15:00:00 PST", "2010-06-25T15:00:00 PST"]),
-        (utc(2025, 8, 3), ["2025-08-03"]),
-        (utc(2025, 8, 3, 10), ["2025-08-03T12:00:00+02:00"]),
-        (utc(2025, 8, 3, 12), ["03 Aug 2025 12:00:00", "Wednesday, 03-Aug-2025 12:00:00 GMT"]),
-        (utc(2025, 8, 3, 12), ["2025-08-03T12:00:00Z"]),
-        (utc(2025, 8, 3, 13), ["2025-08-03 12:00:00.5 -0100"]),
-        (None, ["2025-02-30", "0001-01-01T00:00:00+14:00", "2010-13-25", "20100625T2500"]),
-        (None, ["20100025", "2010-06-25T15:00+99", "25"]),
-    ],
+    (utc(2010, 6, 25), ["25 Jun 2010", "Fri, 25 Jun 2010", "25-Jun-2010", "20100625"]),
+    (utc(2010, 6, 25, 15), ["2010-06-25 15:00:00 GMT", "2010-06-25 15:00:00 UTC"]),
+    (utc(2010, 6, 25, 15), ["2010-06-25 15:00 CEST", "2010-06-25T15Z", "20100625T150000Z"]),
+    (utc(2010, 6, 25, 13), ["2010-06-25T15:00+02", "20100625T1500+0200"]),
+    (utc(2010, 6, 25, 23), ["25 Jun 2010 15:00:00 PST", "2010-06-25T15:00:00 PST"]),
+    (utc(2025, 8, 3), ["2025-08-03"]),
+    (utc(2025, 8, 3, 10), ["2025-08-03T12:00:00+02:00"]),
+    (utc(2025, 8, 3, 12), ["03 Aug 2025 12:00:00", "Wednesday, 03-Aug-2025 12:00:00 GMT"]),
+    (utc(2025, 8, 3, 12), ["2025-08-03T12:00:00Z"]),
+    (utc(2025, 8, 3, 13), ["2025-08-03 12:00:00.5 -0100"]),
+    (None, ["2025-02-30", "0001-01-01T00:00:00+14:00", "2010-13-25", "20100625T2500"]),
+    (None, ["20100025", "2010-06-25T15:00+99", "25"]),
 )
 def test_a_date_is_read_in_each_usual_form(moment: datetime | None, texts: list[str]) -> None:
     """RFC 822, RFC 850 and ISO 8601: a date without a time means the start of the day."""

@@ -253,10 +253,7 @@ def test_a_rule_says_the_same_about_each_page() -> None:
         assert answers(robots.preferences(f"https://e.org{path}", "otherbot")) == "train-ai=y"
 
 
-@rows(
-    "path, group",
-    [("/", None), ("/private", "google-extended"), ("/all", None)],
-)
+@rows("path, group", [("/", None), ("/private", "google-extended"), ("/all", None)])
 def test_a_purpose_is_refused_by_the_group_that_names_it(path: str, group: str | None) -> None:
     """draft-kelley-aipref-training-preference-signal-00; never by the group of all crawlers."""
     named = "User-agent: Google-Extended\nDisallow: /private\n"

@@ -25,29 +25,16 @@ def run(seconds: float = 0, **more: Any) -> dict[str, Any]:
     fields = ("crawl", "schema", "time", "versions", "agent", "overrides", "archive")
     chosen = {name: more.pop(name) for name in [*more] if name not in fields}
     return {
-        "type": "run",
-        "crawl": CRAWL,
-        "schema": 1,
-        "time": at(seconds),
+        "type": "run", "crawl": CRAWL, "schema": 1, "time": at(seconds),
         "versions": {"scrapy_rep": "1.0.0", "scrapy": "2.19.0", "python": "3.14.2"},
         "agent": ["mybot-news", "mybot"],
         "settings": {
-            "profile": "rfc9309",
-            "max_ttl": 86400.0,
-            "access_denied": "allow",
-            "max_size": 512000,
-            "crawl_delay": True,
-            "max_crawl_delay": 60.0,
-            "preferences": "skip",
-            "purposes": ["train-ai"],
-            "decisions": "all",
-            "log_urls": "full",
-            **chosen,
+            "profile": "rfc9309", "max_ttl": 86400.0, "access_denied": "allow", "max_size": 512000,
+            "crawl_delay": True, "max_crawl_delay": 60.0, "preferences": "skip",
+            "purposes": ["train-ai"], "decisions": "all", "log_urls": "full", **chosen,
         },
-        "overrides": [],
-        "archive": None,
-        **more,
-    }
+        "overrides": [], "archive": None, **more,
+    }  # fmt: skip
 
 
 def digest(number: int) -> str:
@@ -58,32 +45,13 @@ def digest(number: int) -> str:
 def decision(seconds: float = 1, authority: str | None = SITE, **more: Any) -> dict[str, Any]:
     """A decision; one that allows a request, unless told otherwise."""
     return {
-        "type": "decision",
-        "crawl": CRAWL,
-        "authority": authority,
-        "method": "GET",
-        "requested": None,
-        "agent": ["mybot-news", "mybot"],
-        "outcome": "rules",
-        "status": 200,
-        "cause": None,
-        "digest": digest(1),
-        "record": None,
-        "failure_record": None,
-        "time": at(seconds),
-        "age": 12.5,
-        "delay": None,
-        "url": f"{authority}/page",
-        "allowed": True,
-        "rule": None,
-        "line": None,
-        "group": "*",
-        "reason": "no rule matches",
-        "preferences": None,
-        "override": None,
-        "without": None,
-        **more,
-    }
+        "type": "decision", "crawl": CRAWL, "authority": authority, "method": "GET",
+        "requested": None, "agent": ["mybot-news", "mybot"], "outcome": "rules", "status": 200,
+        "cause": None, "digest": digest(1), "record": None, "failure_record": None,
+        "time": at(seconds), "age": 12.5, "delay": None, "url": f"{authority}/page",
+        "allowed": True, "rule": None, "line": None, "group": "*", "reason": "no rule matches",
+        "preferences": None, "override": None, "without": None, **more,
+    }  # fmt: skip
 
 
 def refusal(
@@ -124,18 +92,10 @@ def write(path: Path, *values: dict[str, Any]) -> Path:
 def crawl() -> list[dict[str, Any]]:
     """Three hours of a crawl in which everything happens that a report has a section for."""
     names = [
-        "shop.example.com",
-        "news.example.net",
-        "archive.example.org",
-        "library.example.edu",
+        *("shop.example.com", "news.example.net", "archive.example.org", "library.example.edu"),
         "a-rather-long-name-of-a-host.of-some-department.example.gov",
-        "intranet.example.org:8443",
-        "photos.example.com",
-        "forum.example.net",
-        "docs.example.org",
-        "weather.example.com",
-        "maps.example.net",
-        "tiny.example.org",
+        *("intranet.example.org:8443", "photos.example.com", "forum.example.net"),
+        *("docs.example.org", "weather.example.com", "maps.example.net", "tiny.example.org"),
     ]
     rules = ["Disallow: /search", "Disallow: /*?sort=", "Disallow: /private/", "Disallow: /cart"]
     found = [run()]

@@ -26,6 +26,11 @@ FRAME = """<!DOCTYPE html><title>none</title>
 <iframe src="page.html" style="border: 0; width: %dpx; height: 900px"></iframe>"""
 """A window cannot be as narrow as a phone, a frame can."""
 
+OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom"),
+    *("--window-size=1600,900", "--virtual-time-budget=5000"),
+)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1400])
@@ -39,23 +44,9 @@ def test_all_is_seen_and_nothing_is_wider_than_the_window(
     (tmp_path / "page.html").write_text(text, "utf-8")
     file = tmp_path / "frame.html"
     file.write_text(FRAME % width, "utf-8")
-    done = subprocess.run(
-        [
-            installed("chromium"),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--window-size=1600,900",
-            "--hide-scrollbars",
-            "--virtual-time-budget=5000",
-            "--dump-dom",
-            file.as_uri(),
-        ],
-        capture_output=True,
-        check=True,
-        timeout=90,
-    )
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    command = [installed("chromium"), *OPTIONS, profile, file.as_uri()]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=90)
     found = re.search(r"<title>measured (\d+) (\d+) (\d+) (\d+)</title>", done.stdout.decode())
     inner, scrolled, wide, hidden = map(int, found.groups())
     assert inner == width

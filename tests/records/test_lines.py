@@ -30,20 +30,9 @@ def test_the_samples_are_valid_by_the_schema() -> None:
 
 @rows(
     "octets",
-    [
-        *[lines(decision())[:length] + end for length in (1, 9, 40, 400) for end in (b"", b"\n")],
-        b"hello\n",
-        b"[]\n",
-        b"7\n",
-        b'"text"\n',
-        b"{}\n",
-        b'{"type":"end"}\n',
-        b"\xff\xfe\x00\n",
-        b"\x1f\x8b\x08\x00",
-        b"[" * 100_000,
-        b"9" * 5_000,
-        lines(run(schema=2)),
-    ],
+    *[lines(decision())[:length] + end for length in (1, 9, 40, 400) for end in (b"", b"\n")],
+    *(b"hello\n", b"[]\n", b"7\n", b'"text"\n', b"{}\n", b'{"type":"end"}\n', b"\xff\xfe\x00\n"),
+    *(b"\x1f\x8b\x08\x00", b"[" * 100_000, b"9" * 5_000, lines(run(schema=2))),
 )
 def test_what_is_not_a_line_of_a_log_is_no_error(octets: bytes) -> None:
     """Cut short by a crash, of another program, or of another version."""
@@ -58,23 +47,11 @@ def test_empty_lines_are_passed_over() -> None:
 
 @rows(
     "damage",
-    [
-        {"time": "yesterday"},
-        {"time": "2026-11-22T08:00:00"},
-        {"time": "2026-13-45T99:00:00.000Z"},
-        {"allowed": "yes"},
-        {"line": -3},
-        {"line": 10**30},
-        {"delay": -1},
-        {"delay": 1e300},
-        {"delay": float("nan")},
-        {"preferences": ["search"]},
-        {"preferences": {"search": 1}},
-        {"without": {"allowed": True}},
-        {"url": None},
-        {"authority": 7},
-        *[{name: MISSING} for name in ("time", "authority", "allowed", "reason", "digest", "url")],
-    ],
+    *({"time": time} for time in ("yesterday", "2026-11-22T08:00:00", "2026-13-45T99:00:00.000Z")),
+    *({"allowed": "yes"}, {"line": -3}, {"line": 10**30}, {"without": {"allowed": True}}),
+    *({"delay": -1}, {"delay": 1e300}, {"delay": float("nan")}, {"authority": 7}, {"url": None}),
+    *({"preferences": ["search"]}, {"preferences": {"search": 1}}),
+    *[{name: MISSING} for name in ("time", "authority", "allowed", "reason", "digest", "url")],
 )
 def test_a_line_that_the_schema_forbids_is_not_read(damage: dict[str, Any]) -> None:
     """What a report would show or count must be right, and there."""

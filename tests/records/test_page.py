@@ -17,17 +17,12 @@ from scrapy_rep.records.tally import Tally
 from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
 
 HOSTILE = [
-    "<script>alert(1)</script>",
-    "</style></title><img src=x onerror=alert(1)>",
-    "]]><!--",
-    "--></svg><a href='javascript:alert(1)'>",
-    "\"'`&amp;&lt;\"onload='x",
-    "\u202e\u2066gro.elpmaxe\u2069",
-    "\x00\x01\x1b[31m\x7f\x85",
-    "$x^2$ $\\frac{1}{0}$ {{ 7 * 7 }} {% raw %}",
-    "\u2028\u2029\r\n\t\u00a0\u200b\ufeff\ufffe",
+    "<script>alert(1)</script>", "</style></title><img src=x onerror=alert(1)>", "]]><!--",
+    "--></svg><a href='javascript:alert(1)'>", "\"'`&amp;&lt;\"onload='x",
+    "\u202e\u2066gro.elpmaxe\u2069", "\x00\x01\x1b[31m\x7f\x85",
+    "$x^2$ $\\frac{1}{0}$ {{ 7 * 7 }} {% raw %}", "\u2028\u2029\r\n\t\u00a0\u200b\ufeff\ufffe",
     "𐍈漢字العربية" * 30,
-]
+]  # fmt: skip
 
 
 def page_of(*values: dict[str, Any]) -> str:

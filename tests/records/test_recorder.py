@@ -136,16 +136,10 @@ class Recorded:
         self.crawler = get_crawler()
         self.recorder = DecisionRecorder(settings, RepStats(self.crawler.stats), time.time, RUN)
         self.crawler.signals.connect(self.recorder.decided, signal=robots_decided)
-        sender, paces = SignalSender(self.crawler), settings.pace_policy
         self.decisions = Decisions(
-            sender,
-            lambda _: ("mybot",),
-            lambda _: known,
-            lambda *_: None,
-            paces,
-            (),
-            lambda _, page: page,
-        )
+            SignalSender(self.crawler), lambda _: ("mybot",), lambda _: known, lambda *_: None,
+            settings.pace_policy, (), lambda _, page: page,
+        )  # fmt: skip
 
 
 def rules_of_usual_size() -> CachedRules:

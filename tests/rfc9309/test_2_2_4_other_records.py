@@ -4,17 +4,9 @@ from scrapy_rep import RobotsTxt
 from tests.rows import rows
 
 OTHERS = [
-    b"Sitemap: https://e.org/sitemap.xml",
-    b"Crawl-delay: 5",
-    b"Host: e.org",
-    b"Clean-param: a /b",
-    b"Request-rate: 1/5",
-    b"Visit-time: 0600-0845",
-    b"Noindex: /x",
-    b"something else",
-    b"user-agents: x",
-    b": /",
-    b"<html><body>disallow me</body></html>",
+    *(b"Sitemap: https://e.org/sitemap.xml", b"Crawl-delay: 5", b"Host: e.org", b"Noindex: /x"),
+    *(b"Clean-param: a /b", b"Request-rate: 1/5", b"Visit-time: 0600-0845", b"something else"),
+    *(b"user-agents: x", b": /", b"<html><body>disallow me</body></html>"),
 ]
 
 

@@ -26,21 +26,19 @@ SIMPLE = b"""\
 
 @rows(
     "agent, free, closed",
-    [
-        (
-            "anybot",
-            ["/publications/a.html", "/a/b.gifs", "/other"],
-            ["/example/", "/example/page.html", "/a/b.gif"],
-        ),
-        (
-            "foobot",
-            ["/example/page.html", "/example/page.html?x", "/example/allowed.gif"],
-            ["/example/", "/", "/publications/"],
-        ),
-        ("barbot", ["/example/"], ["/example/page.html"]),
-        ("bazbot", ["/a/b.gif"], ["/example/page.html"]),
-        ("quxbot", ["/example/page.html", "/a/b.gif"], []),
-    ],
+    (
+        "anybot",
+        ["/publications/a.html", "/a/b.gifs", "/other"],
+        ["/example/", "/example/page.html", "/a/b.gif"],
+    ),
+    (
+        "foobot",
+        ["/example/page.html", "/example/page.html?x", "/example/allowed.gif"],
+        ["/example/", "/", "/publications/"],
+    ),
+    ("barbot", ["/example/"], ["/example/page.html"]),
+    ("bazbot", ["/a/b.gif"], ["/example/page.html"]),
+    ("quxbot", ["/example/page.html", "/a/b.gif"], []),
 )
 def test_simple_example(agent: str, free: list[str], closed: list[str]) -> None:
     """RFC 9309 section 5.1, as its text explains it."""

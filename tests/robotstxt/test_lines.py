@@ -51,16 +51,14 @@ def test_a_rule_has_a_line_and_a_pattern() -> None:
 
 @rows(
     "found, lines",
-    [
-        ((False, "/b", 2), [b"disalow: /b", b"dissallow:/b"]),
-        ((True, "/c", 2), [b"ALLOW /c"]),
-        ((False, "/c", 2), [b"\tDisallow \t /c\t", b"Disallow /c # d"]),
-        ((False, "/c d", 2), [b"Disallow: /c d"]),
-        ((False, "", 2), [b"Disallow:", b"Disallow: # /x"]),
-        ((False, "https://e.org/", 2), [b"Disallow: https://e.org/"]),
-        (None, [b"Disallow /c d", b"Disallow/c", b"Disallow", b"Disallow\xa0: /c"]),
-        (None, [b"Disallows: /c", b"x Disallow: /c", b"# Disallow: /c"]),
-    ],
+    ((False, "/b", 2), [b"disalow: /b", b"dissallow:/b"]),
+    ((True, "/c", 2), [b"ALLOW /c"]),
+    ((False, "/c", 2), [b"\tDisallow \t /c\t", b"Disallow /c # d"]),
+    ((False, "/c d", 2), [b"Disallow: /c d"]),
+    ((False, "", 2), [b"Disallow:", b"Disallow: # /x"]),
+    ((False, "https://e.org/", 2), [b"Disallow: https://e.org/"]),
+    (None, [b"Disallow /c d", b"Disallow/c", b"Disallow", b"Disallow\xa0: /c"]),
+    (None, [b"Disallows: /c", b"x Disallow: /c", b"# Disallow: /c"]),
 )
 def test_a_line_is_read_in_each_usual_spelling(
     found: tuple[bool, str, int] | None, lines: list[bytes]
@@ -120,17 +118,15 @@ def test_truncation_survives_broken_utf16() -> None:
 
 @rows(
     "value, names",
-    [
-        ("foobot", ["foobot", "foobot", "foobot", "foobot"]),
-        ("FooBot/1.0", ["foobot", "foobot", "foobot/1.0", "foobot/1.0"]),
-        ("MJ12bot", ["mj12bot", "mj", "mj12bot", "mj12bot"]),
-        ("foo bar", ["foo", "foo", "foo bar", "foo|bar"]),
-        ("*", ["*", "*", "*", "*"]),
-        ("* Rex", ["*", "*", "* rex", "*|rex"]),
-        ("*;", ["*", "", "*;", "*;"]),
-        ("*foo", ["", "", "*foo", "*foo"]),
-        ("", ["", "", "", ""]),
-    ],
+    ("foobot", ["foobot", "foobot", "foobot", "foobot"]),
+    ("FooBot/1.0", ["foobot", "foobot", "foobot/1.0", "foobot/1.0"]),
+    ("MJ12bot", ["mj12bot", "mj", "mj12bot", "mj12bot"]),
+    ("foo bar", ["foo", "foo", "foo bar", "foo|bar"]),
+    ("*", ["*", "*", "*", "*"]),
+    ("* Rex", ["*", "*", "* rex", "*|rex"]),
+    ("*;", ["*", "", "*;", "*;"]),
+    ("*foo", ["", "", "*foo", "*foo"]),
+    ("", ["", "", "", ""]),
 )
 def test_each_profile_cuts_names_in_its_own_way(value: str, names: list[str]) -> None:
     """RFC 9309 section 2.2.1; 1996 section 3.2.1; Kollar: several names on a line."""

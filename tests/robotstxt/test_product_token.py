@@ -12,21 +12,20 @@ RFC = PROFILES["rfc9309"]
 
 @rows(
     "user_agent, token",
-    [
-        ("mybot", "mybot"),
-        ("my_bot-9", "my_bot-9"),
-        ("mozilla", "mozilla"),
-        ("mybot/1.0", "mybot"),
-        ("FigTree/0.1 Robot libwww-perl/5.04", "FigTree"),
-        ("Mozilla/5.0 (compatible; my_bot-9/v2.0; +https://e.org/2026)", "my_bot-9"),
-        ("Mozilla/5.0 (compatible; Foo; Bar/1.0)", "Foo"),
-        ("Mozilla/5.0 (compatible; Windows NT 6.1; Foo/1.0)", "Foo"),
-        ("Mozilla/5.0 (compatible; MSIE 6.0; Windows) (compatible; Foo/1.0)", "Foo"),
-        ("Mozilla/5.0 (COMPATIBLE ;Foo", "Foo"),
-        ("Mozilla/5.0 (X11; Linux) (Foo/1.0; www.e.org)", "Foo"),
-        ("Mozilla/5.0 (X11; Linux) Chrome/9 (Chrome/9; Foo/v1; foo@e.org)", "Foo"),
-        ("  mybot/1  ", "mybot"),
-    ],
+    ("mybot", "mybot"),
+    ("my_bot-9", "my_bot-9"),
+    ("mozilla", "mozilla"),
+    ("mybot/1.0", "mybot"),
+    ("archive.org_bot", "archive"),
+    ("FigTree/0.1 Robot libwww-perl/5.04", "FigTree"),
+    ("Mozilla/5.0 (compatible; my_bot-9/v2.0; +https://e.org/2026)", "my_bot-9"),
+    ("Mozilla/5.0 (compatible; Foo; Bar/1.0)", "Foo"),
+    ("Mozilla/5.0 (compatible; Windows NT 6.1; Foo/1.0)", "Foo"),
+    ("Mozilla/5.0 (compatible; MSIE 6.0; Windows) (compatible; Foo/1.0)", "Foo"),
+    ("Mozilla/5.0 (COMPATIBLE ;Foo", "Foo"),
+    ("Mozilla/5.0 (X11; Linux) (Foo/1.0; www.e.org)", "Foo"),
+    ("Mozilla/5.0 (X11; Linux) Chrome/9 (Chrome/9; Foo/v1; foo@e.org)", "Foo"),
+    ("  mybot/1  ", "mybot"),
 )
 def test_the_product_that_names_the_crawler_is_its_token(user_agent: str, token: str) -> None:
     """RFC 9309 section 2.2.1: the token is a substring of the identification string."""
@@ -95,17 +94,10 @@ CRAWLERS = {
 """What well-known crawlers send, one of each form, and the name that files call them by."""
 
 NO_CRAWLERS = [
-    "",
-    "   ",
-    "(mybot)",
-    "/1.0",
-    "Mozilla/5.0 (compatible; +https://e.org/2026)",
+    *("", "   ", "(mybot)", "/1.0", "Mozilla/5.0", "Mozilla/5.0 (compatible; www.e.org)"),
+    *("Mozilla/5.0 (compatible;)", "Mozilla/5.0 (compatible; )"),
+    *("Mozilla/5.0 (compatible; +https://e.org/2026)", "Mozilla/5.0 (compatible; foo@e.org)"),
     "Mozilla/5.0 (compatible; https://e.org/2026/)",
-    "Mozilla/5.0 (compatible; www.e.org)",
-    "Mozilla/5.0 (compatible; foo@e.org)",
-    "Mozilla/5.0 (compatible;)",
-    "Mozilla/5.0 (compatible; )",
-    "Mozilla/5.0",
     "Mozilla/5.0 (X11; Linux x86_64; Foo/1.0) Chrome/130.0",
     "Mozilla/5.0 (X11; https://e.org/2026/) Chrome/130.0",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
@@ -179,22 +171,12 @@ def test_what_does_not_name_a_crawler_has_no_token(user_agent: str) -> None:
     assert not robots.allowed("https://e.org/", user_agent)
 
 
-def test_a_name_with_a_dot_is_cut_as_a_user_agent_line_is() -> None:
-    """RFC 9309 section 2.2.1: both sides of the comparison end where the token does."""
-    robots = RobotsTxt.parse("User-agent: archive.org_bot\nDisallow: /\n")
-    sent = "Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)"
-    assert not robots.allowed("https://e.org/", sent)
-    assert not robots.allowed("https://e.org/", "archive.org_bot")
-
-
 @rows(
     "user_agent, token",
-    [
-        ("Lycos_Spider_(Rex)/1.0 libwww/3.1", "lycos_spider_(rex)"),
-        ("Mozilla/5.0 (compatible; foobot/1.0)", "foobot"),
-        ("MOZILLA/5.0 (X11; Linux)", None),
-        ("/1.0", None),
-    ],
+    ("Lycos_Spider_(Rex)/1.0 libwww/3.1", "lycos_spider_(rex)"),
+    ("Mozilla/5.0 (compatible; foobot/1.0)", "foobot"),
+    ("MOZILLA/5.0 (X11; Linux)", None),
+    ("/1.0", None),
 )
 def test_kollar_reads_all_of_a_name_up_to_its_version(user_agent: str, token: str | None) -> None:
     """Kollar: but what begins as a browser does names its crawler where that is named today."""

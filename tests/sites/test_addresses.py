@@ -12,17 +12,9 @@ from tests.rows import rows
 from tests.spellings import local_hosts
 
 PUBLIC = [
-    "example.org",
-    "8.8.8.8",
-    "134744072",
-    "0x08080808",
-    "[2606:4700:4700::1111]",
-    "[::ffff:8.8.8.8]",
-    "localhost.example.org",
-    "notlocalhost",
-    "127.0.0.1.example.org",
-    "dead.beef.example",
-    "xn--bcher-kva.example",
+    *("example.org", "8.8.8.8", "134744072", "0x08080808", "[2606:4700:4700::1111]"),
+    *("[::ffff:8.8.8.8]", "localhost.example.org", "notlocalhost", "127.0.0.1.example.org"),
+    *("dead.beef.example", "xn--bcher-kva.example"),
 ]
 
 

@@ -18,20 +18,15 @@ DENYING = replace(Policy(), access_denied="disallow")
 MISSING, REFUSED = Answer(404, fetched_at=NOW), Answer(403, fetched_at=NOW)
 
 
+FAILED = learn(None, Unreachable("timeout"), NOW, Policy())
+
+
 @rows(
     "entry, policy, outcome, allowed, reason",
-    [
-        (Entry(MISSING), Policy(), "unavailable", True, UNAVAILABLE),
-        (Entry(refusal=REFUSED), Policy(), "unavailable", True, UNAVAILABLE),
-        (Entry(refusal=REFUSED), DENYING, "denied", False, "access denied (403)"),
-        (
-            learn(None, Unreachable("timeout"), NOW, Policy()),
-            Policy(),
-            "unreachable",
-            False,
-            UNREACHABLE,
-        ),
-    ],
+    (Entry(MISSING), Policy(), "unavailable", True, UNAVAILABLE),
+    (Entry(refusal=REFUSED), Policy(), "unavailable", True, UNAVAILABLE),
+    (Entry(refusal=REFUSED), DENYING, "denied", False, "access denied (403)"),
+    (FAILED, Policy(), "unreachable", False, UNREACHABLE),
 )
 def test_an_authority_without_rules_says_why(
     entry: Entry, policy: Policy, outcome: str, allowed: bool, reason: str

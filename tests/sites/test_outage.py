@@ -130,9 +130,7 @@ async def test_failures_that_come_together_count_as_one(watched: Watched) -> Non
     assert watched.said == []
 
 
-async def test_failures_that_follow_each_other_quickly_count_after_a_while(
-    watched: Watched,
-) -> None:
+async def test_failures_in_quick_succession_count_after_a_while(watched: Watched) -> None:
     """A broad crawl asks a hundred times a second."""
     await watched.ask()
     for _ in range(10):
@@ -142,9 +140,7 @@ async def test_failures_that_follow_each_other_quickly_count_after_a_while(
 
 
 @pytest.mark.parametrize("question", [GET, LEASE, TURN, PUT])
-async def test_what_has_never_worked_is_said_to_fail_at_once(
-    watched: Watched, question: str
-) -> None:
+async def test_what_never_worked_is_said_to_fail_at_once(watched: Watched, question: str) -> None:
     """A short crawl may ask no second question. It is said once."""
     for _ in range(2):
         await watched.fail(1, question)

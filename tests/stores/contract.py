@@ -25,6 +25,7 @@ from tests.stores.samples import (
     failure,
     full_entry,
     gone,
+    keep,
     listed,
     refused,
     told,
@@ -66,8 +67,7 @@ class StoreContract:
     @pytest.mark.parametrize("kept", [entry(1), full_entry(), gone(), entry(body=b"")])
     def test_an_entry_comes_back_as_it_was_put(self, store: Store, kept: Any) -> None:
         """All fields of an entry survive, with and without a body, with an empty one."""
-        store.put(authority(1), kept)
-        store.flush()
+        keep(store, kept, 1)
         assert told(store.get(authority(1))) == kept
 
     def test_schemes_hosts_and_ports_are_kept_apart(self, store: Store) -> None:
@@ -86,10 +86,8 @@ class StoreContract:
 
     def test_of_two_with_one_date_the_later_put_is_kept(self, store: Store) -> None:
         """Equal dates do not keep an entry from being put."""
-        store.put(authority(), entry(1))
-        store.flush()
-        store.put(authority(), entry(2))
-        store.flush()
+        keep(store, entry(1))
+        keep(store, entry(2))
         assert told(store.get(authority())) == entry(2)
 
     def test_forgetting_drops_one_entry(self, store: Store) -> None:
@@ -99,8 +97,7 @@ class StoreContract:
         store.forget(authority(1))
         store.flush()
         store.forget(authority(2))
-        store.put(authority(2), entry(2, at=NOW - 500))
-        store.flush()
+        keep(store, entry(2, at=NOW - 500), 2)
         assert told(store.get(authority(0))) == entry(0)
         assert told(store.get(authority(1))) is None
         assert told(store.get(authority(2))) == entry(2, at=NOW - 500)
@@ -116,12 +113,10 @@ class StoreContract:
     def test_a_large_entry_comes_back_and_one_too_large_is_refused(self, store: Store) -> None:
         """A body of half a mebibyte is kept; one past the codec's bound is a StoreError."""
         large = entry(body=b"".join(b"Disallow: /%d\n" % n for n in range(30_000)))
-        store.put(authority(1), large)
-        store.flush()
+        keep(store, large, 1)
         assert told(store.get(authority(1))) == large
-        with pytest.raises(StoreError, match="larger"):  # noqa: PT012 (at once, or by a flush)
-            store.put(authority(2), entry(body=bytes(MAX_INFLATED)))
-            store.flush()
+        with pytest.raises(StoreError, match="larger"):  # at once, or by a flush
+            keep(store, entry(body=bytes(MAX_INFLATED)), 2)
         assert told(store.get(authority(2))) is None
 
     def test_threads_may_share_a_store(self, store: Store) -> None:
@@ -146,9 +141,7 @@ class StoreContract:
         assert told(store.lease(authority(), 5.0)) is not None
 
     @pytest.mark.parametrize("clock", [-3600.0, -120.0, 0.0, 120.0, 3600.0])
-    def test_puts_in_every_order_and_by_every_clock_are_merged(
-        self, place: Any, clock: float
-    ) -> None:
+    def test_puts_in_any_order_and_by_any_clock_are_merged(self, place: Any, clock: float) -> None:
         """RFC 9309 section 2.3.1.4: a failure costs no copy, whoever writes it, and when.
 
         Each pair of an answer, a missing robots.txt, a failure, a refusal, and a failure beside an
@@ -188,15 +181,13 @@ class StoreContract:
         store.put(authority(), entry(1, at=NOW - 50))
         store.put(authority(), refused(at=NOW - 40), "a")
         store.put(authority(), refused(at=NOW - 30), "b")
-        store.put(authority(), refused(at=NOW - 20))
-        store.flush()
+        keep(store, refused(at=NOW - 20))
         answer = entry(1, at=NOW - 50).answer
         assert told(store.get(authority())) == Entry(answer)
         assert told(store.get(authority(), "a")) == Entry(answer, refused(at=NOW - 40).refusal)
         assert told(store.get(authority(), "b")) == Entry(answer, refused(at=NOW - 30).refusal)
         assert told(store.get(authority(), "c")) == Entry(answer)
-        store.put(authority(), entry(2, at=NOW), "a")
-        store.flush()
+        keep(store, entry(2, at=NOW), crawler="a")
         assert told(store.get(authority(), "a")) == entry(2, at=NOW)
         both = Entry(entry(2, at=NOW).answer, refused(at=NOW - 30).refusal)
         assert told(store.get(authority(), "b")) == both
@@ -204,15 +195,11 @@ class StoreContract:
         store.flush()
         assert told(store.get(authority(), "b")) is None
 
-    def test_an_answer_ends_a_refusal_though_another_crawler_was_quicker(
-        self, store: Store
-    ) -> None:
+    def test_an_answer_ends_a_refusal_though_another_crawler_was_faster(self, store: Store) -> None:
         """RFC 9309 section 2.3.1.3: a 403 allows all, so none outlives the rules that followed."""
         store.put(authority(), refused(at=NOW - 40), "a")
-        store.put(authority(), entry(1, at=NOW - 20), "b")
-        store.flush()
-        store.put(authority(), entry(2, at=NOW - 30), "a")
-        store.flush()
+        keep(store, entry(1, at=NOW - 20), crawler="b")
+        keep(store, entry(2, at=NOW - 30), crawler="a")
         assert told(store.get(authority(), "a")) == entry(1, at=NOW - 20)
 
     def test_a_closed_store_says_so(self, place: Any) -> None:
@@ -262,9 +249,7 @@ class StoreContract:
         assert store.find(authority(9)) is None
         assert store.find(authority(1)._replace(port=8443)) is None
 
-    def test_an_export_is_lines_of_json_that_an_import_reads(
-        self, store: Store, place: Any
-    ) -> None:
+    def test_an_export_is_lines_of_json_an_import_reads(self, store: Store, place: Any) -> None:
         """Every octet, date and refusal survives."""
         self.fill(store)
         before = {stored.authority: stored for stored in store.scan()}
@@ -287,8 +272,7 @@ class StoreContract:
         store.put(authority(0), entry(7, at=NOW - 100))
         store.put(authority(1), gone(at=NOW - 100))
         store.put(authority(2), entry(2, at=NOW - 900))
-        store.put(authority(2), refused(at=NOW - 100), "aa")
-        store.flush()
+        keep(store, refused(at=NOW - 100), 2, crawler="aa")
         assert store.import_(exported) == 3
         assert told(store.get(authority(0))) == entry(7, at=NOW - 100)
         assert told(store.get(authority(1))) == gone(at=NOW - 100)
@@ -340,16 +324,12 @@ class SharedStoreContract(StoreContract):
         for store in stores:
             store.close()
 
-    def test_a_second_store_sees_what_the_first_one_flushed(
-        self, store: Store, other: Store
-    ) -> None:
+    def test_a_second_store_sees_what_the_first_flushed(self, store: Store, other: Store) -> None:
         """Two stores in one place hold the same entries, and the newest of both wins."""
-        store.put(authority(1), entry(1, at=NOW))
-        store.flush()
+        keep(store, entry(1, at=NOW), 1)
         assert told(other.get(authority(1))) == entry(1, at=NOW)
         other.put(authority(1), entry(2, at=NOW - 5))
-        other.put(authority(2), entry(3, at=NOW))
-        other.flush()
+        keep(other, entry(3, at=NOW), 2)
         assert told(store.get(authority(1))) == entry(1, at=NOW)
         assert told(store.get(authority(2))) == entry(3, at=NOW)
 

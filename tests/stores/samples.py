@@ -37,6 +37,12 @@ def held(path: Path, *numbers: int) -> list[Entry | None]:
         return [told(store.get(authority(number))) for number in numbers]
 
 
+def keep(store: Store, kept: Entry, number: int = 0, crawler: str = "") -> None:
+    """Put an entry of the authority of that number, and have all written that was put."""
+    store.put(authority(number), kept, crawler)
+    store.flush()
+
+
 def listed(store: Store) -> dict[Authority, Entry]:
     """What every crawler may read in a store, by authority; each comes once."""
     stored = list(store.scan())
@@ -64,15 +70,9 @@ def rules(number: int, *, seed: int = 0) -> bytes:
 
 def entry(number: int = 0, *, at: float = NOW, body: bytes | None = None) -> Entry:
     """A good copy, fetched at a moment."""
-    return Entry(
-        Answer(
-            status=200,
-            body=rules(number) if body is None else body,
-            uri=f"https://host-{number}.example/robots.txt",
-            fetched_at=at,
-            lifetime=86_400.0,
-        )
-    )
+    uri = f"https://host-{number}.example/robots.txt"
+    body = rules(number) if body is None else body
+    return Entry(Answer(status=200, body=body, uri=uri, fetched_at=at, lifetime=86_400.0))
 
 
 def full_entry(number: int = 0, *, at: float = NOW) -> Entry:

@@ -15,7 +15,7 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError
 from tests.stores.contract import StoreContract, now
 from tests.stores.dictionary import BlockingDictionary
-from tests.stores.samples import authority, entry, failure, gone, told
+from tests.stores.samples import authority, entry, failure, gone, keep, told
 
 
 class TestBlockingStore(StoreContract):
@@ -98,8 +98,7 @@ class Broken(BlockingDictionary):
 def test_what_cannot_be_read_is_not_overwritten() -> None:
     """RFC 9309 section 2.3.1.4: it may be a good copy, and a failure never replaces that."""
     with closing(Broken({}, now)) as store:
-        store.put(authority(), entry())
-        store.flush()
+        keep(store, entry())
         store.reads = False
         with pytest.raises(StoreError, match="ZeroDivisionError: read"):
             told(store.get(authority()))

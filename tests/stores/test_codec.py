@@ -30,7 +30,7 @@ def decode_answer(octets: bytes) -> object:
     return None if stored is None else stored.entry.answer
 
 
-times = st.floats(0, 1e11)
+times, counts, texts = st.floats(0, 1e11), st.integers(0, 2**31 - 1), st.text(max_size=50)
 answers = st.builds(
     Answer,
     status=st.sampled_from((301, 308, 400, 404, 499)),
@@ -41,18 +41,10 @@ answers = st.builds(
     last_modified=st.none() | st.binary(max_size=20),
     fetched_at=times,
     lifetime=st.none() | times,
-    cut_at=st.none() | st.integers(0, 2**31 - 1),
-    exchange=st.text(max_size=50),
+    cut_at=st.none() | counts,
+    exchange=texts,
 ) | st.builds(Answer, status=st.integers(200, 205), body=st.binary(max_size=200))
-failures = st.builds(
-    Failure,
-    since=times,
-    failed_at=times,
-    count=st.integers(0, 2**31 - 1),
-    retry_after=st.none() | times,
-    cause=st.text(max_size=20),
-    exchange=st.text(max_size=50),
-)
+failures = st.builds(Failure, times, times, counts, st.none() | times, texts, texts)
 entries = st.builds(Entry, st.none() | answers, st.none() | answers, st.none() | failures).filter(
     lambda kept: kept != Entry()
 )

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.stores import check_store, open_store
-from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.uri import without_slash
 from tests.processes import fresh_python
+from tests.rows import rows
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import authority, entry
 
@@ -20,13 +20,11 @@ OWN = "tests.stores.dictionary.DictionaryStore"
 not_a_store = dict
 
 
-@pytest.mark.parametrize(
-    ("uri", "file"),
-    [
-        ("sqlite:", "robots.db"),
-        ("sqlite:my%20robots.db", "my robots.db"),
-        ("sqlite:///{}/deep/er/other.db", "deep/er/other.db"),
-    ],
+@rows(
+    "uri, file",
+    ("sqlite:", "robots.db"),
+    ("sqlite:my%20robots.db", "my robots.db"),
+    ("sqlite:///{}/deep/er/other.db", "deep/er/other.db"),
 )
 def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
     """A file in the directory given, or at an absolute path; keys begin with the prefix."""
@@ -38,14 +36,12 @@ def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
             assert len(list(store.scan())) == (prefix == "one")
 
 
-@pytest.mark.parametrize(
-    ("path", "system", "expected"),
-    [
-        ("/C:/data/robots.db", "win32", "C:/data/robots.db"),
-        ("/c:/robots.db", "win32", "c:/robots.db"),
-        ("/data/robots.db", "win32", "/data/robots.db"),
-        ("/C:/data/robots.db", "linux", "/C:/data/robots.db"),
-    ],
+@rows(
+    "path, system, expected",
+    ("/C:/data/robots.db", "win32", "C:/data/robots.db"),
+    ("/c:/robots.db", "win32", "c:/robots.db"),
+    ("/data/robots.db", "win32", "/data/robots.db"),
+    ("/C:/data/robots.db", "linux", "/C:/data/robots.db"),
 )
 def test_a_path_in_windows_may_begin_with_a_drive(path: str, system: str, expected: str) -> None:
     """``sqlite:///C:/data/robots.db``: what follows ``sqlite://`` has one slash too many."""
@@ -56,13 +52,6 @@ def test_memory_is_no_store_to_be_opened() -> None:
     """A crawl keeps it for itself."""
     with pytest.raises(ValueError, match=r"^memory: is kept by the crawl itself"):
         open_store("memory:")
-
-
-def test_a_redis_uri_opens_without_a_server() -> None:
-    """A server that is not there is no error of the setting: it shows on use."""
-    store = open_store("redis://user:secret@127.0.0.1:1/0")
-    assert isinstance(store, RedisStore)
-    store.close()
 
 
 def test_a_class_path_opens_a_custom_store() -> None:
@@ -80,14 +69,12 @@ def test_a_class_path_opens_a_custom_store() -> None:
     assert open_store(OWN, build=lambda cls: built) is built
 
 
-@pytest.mark.parametrize(
+@rows(
     "uri",
-    [
-        *("", "memory:x", "redis:host", "redis://h/x", "mysql://user:secret@h/0"),
-        *("sqlite://x", "sqlite:///", "sqlite:a/b", "sqlite:a%00b", "sqlite:///a%00b"),
-        *("nowhere.to.be.Found", "DictionaryStore", f"{OWN}s"),
-        *(f"{__name__}.not_a_store", f"{__name__}.OWN"),
-    ],
+    *("", "memory:x", "redis:host", "redis://h/x", "mysql://user:secret@h/0"),
+    *("sqlite://x", "sqlite:///", "sqlite:a/b", "sqlite:a%00b", "sqlite:///a%00b"),
+    *("nowhere.to.be.Found", "DictionaryStore", f"{OWN}s"),
+    *(f"{__name__}.not_a_store", f"{__name__}.OWN"),
 )
 def test_what_names_no_store_is_a_value_error(uri: str) -> None:
     """One clear line, without credentials."""
@@ -97,31 +84,22 @@ def test_what_names_no_store_is_a_value_error(uri: str) -> None:
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("value", "hint"),
-    [
-        ("sqlite", "sqlite:"),
-        ("sqlite3", "sqlite:"),
-        ("SQLite", "sqlite:"),
-        ("sqllite:robots.db", "sqlite:"),
-        ("sqlite3:", "sqlite:"),
-        ("redis", "redis://"),
-        ("redis:localhost", "redis://"),
-        ("reddis://localhost", "redis://"),
-        ("redis-cluster", "redis+cluster://"),
-        ("memory", "memory:"),
-        ("memory:64", "memory:"),
-        ("postgres", None),
-        ("postgres://user:secret@host", None),
-    ],
+@rows(
+    "hint, values",
+    ("sqlite:", ["sqlite", "sqlite3", "SQLite", "sqllite:robots.db", "sqlite3:"]),
+    ("redis://", ["redis", "redis:localhost", "reddis://localhost"]),
+    ("redis+cluster://", ["redis-cluster"]),
+    ("memory:", ["memory", "memory:64"]),
+    (None, ["postgres", "postgres://user:secret@host"]),
 )
-def test_a_slip_gets_the_store_that_was_meant(value: str, hint: str | None) -> None:
+def test_a_slip_gets_the_store_that_was_meant(hint: str | None, values: list[str]) -> None:
     """Without a colon, too, where it might be the path of a class."""
-    with pytest.raises(ValueError, match="names no store: use memory:, sqlite:") as caught:
-        check_store(value)
-    said = str(caught.value)
-    assert said.endswith(f"; did you mean {hint}?") if hint else "did you mean" not in said
-    assert "secret" not in said
+    for value in values:
+        with pytest.raises(ValueError, match="names no store: use memory:, sqlite:") as caught:
+            check_store(value)
+        said = str(caught.value)
+        assert said.endswith(f"; did you mean {hint}?") if hint else "did you mean" not in said
+        assert "secret" not in said
 
 
 def test_what_a_builder_makes_must_be_a_store() -> None:

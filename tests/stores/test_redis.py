@@ -26,6 +26,7 @@ from tests.stores.samples import (
     failure,
     full_entry,
     gone,
+    keep,
     listed,
     refused,
     told,
@@ -113,11 +114,8 @@ def seconds_left(client: Any, number: int) -> float:
 @pytest.mark.parametrize(
     ("puts", "expected"),
     [
-        ([entry()], MONTH),
-        ([gone()], KEEP_CONCLUSIONS),
-        ([full_entry()], MONTH - 90_000.5),
-        ([failure()], KEEP_FAILURES),
-        ([gone(at=NOW - MONTH)], 60),
+        *(([entry()], MONTH), ([gone()], KEEP_CONCLUSIONS), ([full_entry()], MONTH - 90_000.5)),
+        *(([failure()], KEEP_FAILURES), ([gone(at=NOW - MONTH)], 60)),
         ([failure(at=NOW - 100), refused()], KEEP_CONCLUSIONS),
         ([entry(at=NOW - 100), failure()], MONTH - 100),
     ],
@@ -195,8 +193,7 @@ def test_a_listing_goes_on_past_a_key_of_another_type(
 def test_a_damaged_refusal_is_a_miss(store: RedisStore, client: Any) -> None:
     """RFC 9309 section 2.3.1.3: what another crawler was served would be permission."""
     store.put(authority(), entry(at=NOW - 10), "other")
-    store.put(authority(), refused(), "mine")
-    store.flush()
+    keep(store, refused(), crawler="mine")
     client.hset(f"scrapy_rep:entry:{authority()}", "refusal mine", b"damaged")
     assert told(store.get(authority(), "mine")) is None
     assert told(store.get(authority(), "other")) == entry(at=NOW - 10)
@@ -204,8 +201,7 @@ def test_a_damaged_refusal_is_a_miss(store: RedisStore, client: Any) -> None:
 
 def test_a_put_that_failed_shows_at_the_next_one(store: RedisStore, client: Any) -> None:
     """A full server is told of at a later put; reading goes on."""
-    store.put(authority(1), entry(1))
-    store.flush()
+    keep(store, entry(1), 1)
     client.config_set("maxmemory", "1")
     try:
         store.put(authority(2), entry(2))
@@ -281,8 +277,7 @@ def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(
         running(RedisServer(tmp_path, port=port, config=config)),
     ):
         store = RedisStore(f"{uri}&sentinel_password=own", clock=now)
-        store.put(authority(), entry())
-        store.flush()
+        keep(store, entry())
         assert told(store.get(authority())) == entry()
         assert listed(store) == {authority(): entry()}
         store.close()
@@ -326,17 +321,15 @@ def test_an_iteration_raises_nothing_but_store_errors() -> None:
 
 @rows(
     "uri",
-    [
-        *("redis://h/x", "redis://h:port/0", "redis://h:99999/0", "redis://h1,h2/0"),
-        *("redis://h/0?socket_timeout=100", "redis://h/0?decode_responses=1"),
-        *("redis://user:s3cret@[::1/0", "redis://user:s3cret@h/0?db=x"),
-        "redis://user:s3cret@h/0?password",
-        *("unix://", "unix://host/sock", "unix:///sock?ssl_cert_reqs=none"),
-        *("redis+sentinel://h1,h2", "redis+sentinel://h1,h2/name/x", "redis+sentinel:///name/0"),
-        *("redis+sentinel://h1,,h2/name/0", "redis+sentinel://h1/name/0?ssl_cert_reqs=none"),
-        *("redis+cluster://h1/1", "redis+cluster://h1/?db=1"),
-        "redis+cluster://h1?sentinel_password=s3cret",
-    ],
+    *("redis://h/x", "redis://h:port/0", "redis://h:99999/0", "redis://h1,h2/0"),
+    *("redis://h/0?socket_timeout=100", "redis://h/0?decode_responses=1"),
+    *("redis://user:s3cret@[::1/0", "redis://user:s3cret@h/0?db=x"),
+    "redis://user:s3cret@h/0?password",
+    *("unix://", "unix://host/sock", "unix:///sock?ssl_cert_reqs=none"),
+    *("redis+sentinel://h1,h2", "redis+sentinel://h1,h2/name/x", "redis+sentinel:///name/0"),
+    *("redis+sentinel://h1,,h2/name/0", "redis+sentinel://h1/name/0?ssl_cert_reqs=none"),
+    *("redis+cluster://h1/1", "redis+cluster://h1/?db=1"),
+    "redis+cluster://h1?sentinel_password=s3cret",
 )
 def test_a_bad_uri_is_a_value_error_without_credentials(uri: str) -> None:
     """RFC 3986 section 3.2.1: what is wrong is said in one line that quotes nothing."""
@@ -347,20 +340,18 @@ def test_a_bad_uri_is_a_value_error_without_credentials(uri: str) -> None:
     assert said.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("uri", "text", "places"),
-    [
-        ("redis://u:s3cret@h:1/2?password=s3cret", "redis://h:1/2", [("h", 1)]),
-        ("redis:///1", "redis:///1", [("localhost", 6379)]),
-        ("rediss://[::1]:7/0?ssl_cert_reqs=none", "rediss://[::1]:7/0", [("::1", 7)]),
-        ("unix://u:s3cret@/a/b?db=3", "unix:///a/b", []),
-        (
-            "redis+sentinel://:s3cret@a,b:1,[::1]/n%20m/3?sentinel_password=s3cret",
-            "redis+sentinel://a,b:1,[::1]/n%20m/3",
-            [("a", 26379), ("b", 1), ("::1", 26379)],
-        ),
-        ("rediss+cluster://u:s3cret@a:1,b", "rediss+cluster://a:1,b", [("a", 1), ("b", 6379)]),
-    ],
+@rows(
+    "uri, text, places",
+    ("redis://u:s3cret@h:1/2?password=s3cret", "redis://h:1/2", [("h", 1)]),
+    ("redis:///1", "redis:///1", [("localhost", 6379)]),
+    ("rediss://[::1]:7/0?ssl_cert_reqs=none", "rediss://[::1]:7/0", [("::1", 7)]),
+    ("unix://u:s3cret@/a/b?db=3", "unix:///a/b", []),
+    (
+        "redis+sentinel://:s3cret@a,b:1,[::1]/n%20m/3?sentinel_password=s3cret",
+        "redis+sentinel://a,b:1,[::1]/n%20m/3",
+        [("a", 26379), ("b", 1), ("::1", 26379)],
+    ),
+    ("rediss+cluster://u:s3cret@a:1,b", "rediss+cluster://a:1,b", [("a", 1), ("b", 6379)]),
 )
 def test_a_uri_is_told_by_scheme_hosts_ports_and_path(
     uri: str, text: str, places: list[tuple[str, int]]

@@ -15,7 +15,7 @@ from tests.stores.asking import Asker, nap
 from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, stored, wait
 from tests.stores.lateness import Lateness
-from tests.stores.samples import authority, entry, listed
+from tests.stores.samples import authority, entry, keep, listed
 from tests.stores.servers import DistantServer, ScriptedServer, commands, free_port, running_server
 from tests.timed import waits
 
@@ -48,9 +48,7 @@ async def until_answered(crawl: Asker, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fifty_lookups_of_a_faulty_server_are_right_and_short(
-    fault: str, late: Lateness
-) -> None:
+async def test_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: Lateness) -> None:
     """One after another: each is right or a miss, each is short, and three at most are slow."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
@@ -102,8 +100,7 @@ async def test_a_server_far_away_loses_no_lookup(seconds: float) -> None:
         DistantServer(server.port, seconds) as distant,
     ):
         store = RedisStore(distant.uri.replace("//", "//:s3cret@")[:-1] + "2", clock=now)
-        store.put(authority(), entry())
-        store.flush()
+        keep(store, entry())
         crawl = Asker(store)
         assert [(await crawl.get())[0] for _ in range(5)] == [entry()] * 5
         assert (await crawl.get())[1] < 2 * seconds

@@ -14,7 +14,7 @@ import pytest
 from scrapy_rep.stores.sqlite import SLOW_READS, SqliteStore
 from scrapy_rep.stores.stored import PREFIX, StoreError
 from tests.stores.contract import SharedStoreContract, now
-from tests.stores.samples import authority, entry, listed, told
+from tests.stores.samples import authority, entry, keep, listed, told
 from tests.stores.turn_contract import TurnContract
 
 
@@ -35,8 +35,7 @@ class TestSqliteStore(SharedStoreContract, TurnContract):
 
 def test_after_a_slow_look_up_another_thread_makes_the_next_ones(store: SqliteStore) -> None:
     """A busy disk holds up the event loop for one look-up in two hundred at most."""
-    store.put(authority(), entry())
-    store.flush()
+    keep(store, entry())
     assert store.get(authority()) == entry()
     reader = store._file._reader
     store._slow_reads = 0  # a machine that is busy itself is slow now and then
@@ -63,8 +62,7 @@ def test_a_damage_that_stays_is_a_store_error(
     with pytest.raises(StoreError, match="again and again"):
         store.flush()
     monkeypatch.undo()
-    store.put(authority(), entry())
-    store.flush()
+    keep(store, entry())
     assert told(store.get(authority())) == entry()
 
 
@@ -83,8 +81,7 @@ def test_a_fault_of_ours_ends_no_thread(path: Path) -> None:
     store.put(authority(0), entry(0))
     with pytest.raises(StoreError, match="lost: ZeroDivisionError: scripted"):
         told(store.lease(authority(), 5.0))
-    store.put(authority(1), entry(1))
-    store.flush()
+    keep(store, entry(1), 1)
     assert listed(store) == {authority(0): entry(0), authority(1): entry(1)}
     assert told(store.lease(authority(), 5.0))
     store.close()

@@ -15,7 +15,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from tests.rows import deep
 from tests.stores.contract import now
 from tests.stores.crash import date
-from tests.stores.samples import authority, entry, held, told
+from tests.stores.samples import authority, entry, held, keep, told
 from tests.timed import timed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,8 +72,7 @@ def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(tmp_path
         path = tmp_path / f"{turn}.db"
         killed(rng, 0.02, "making", path)
         store = SqliteStore(path, clock=now)
-        store.put(authority(), entry())
-        store.flush()
+        keep(store, entry())
         assert told(store.get(authority())) == entry()
         store.close()
 

@@ -16,7 +16,7 @@ from tests.polling import until
 from tests.rows import deep, first
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory
-from tests.stores.samples import authority, entry, full_entry, gone, held, listed, rules, told
+from tests.stores.samples import authority, entry, full_entry, gone, held, keep, listed, rules, told
 
 ENTRIES: dict[int, Entry] = {
     **{number: entry(number) for number in range(40)},
@@ -54,8 +54,7 @@ def survey(path: Path) -> int:
         return 0
     else:
         assert [n for n, found in brought.items() if not is_part_of(found, ENTRIES[n])] == []
-        store.put(authority(99), entry(99))
-        store.flush()
+        keep(store, entry(99), 99)
         assert told(store.get(authority(99))) == entry(99)
         return sum(found is not None for found in brought.values())
     finally:
@@ -134,8 +133,7 @@ def test_a_file_that_is_damaged_in_use_is_set_aside(
     store._file._reader.execute("PRAGMA shrink_memory")  # type: ignore[union-attr]
     found = [told(store.get(authority(number))) for number in ENTRIES]
     assert all(got in (None, ENTRIES[number]) for number, got in enumerate(found))
-    store.put(authority(1), entry(1))
-    store.flush()
+    keep(store, entry(1), 1)
     assert told(store.get(authority(1))) == entry(1)
     store.close()
     assert len(caplog.records) == 1
@@ -152,8 +150,7 @@ def test_a_deleted_file_is_begun_anew_with_one_warning(
     stores[0].flush()
     path.unlink()
     for number, store in enumerate(stores, 2):
-        store.put(authority(number), entry(number))
-        store.flush()
+        keep(store, entry(number), number)
     assert [told(store.get(authority(2))) for store in stores] == [entry(2)] * 2
     assert [told(store.get(authority(3))) for store in stores] == [entry(3)] * 2
     for store in stores:
@@ -165,18 +162,15 @@ def test_a_deleted_file_is_begun_anew_with_one_warning(
 def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(path: Path) -> None:
     """Whichever finds the damage first sets the file aside; the other follows, and both share."""
     stores = [SqliteStore(path, clock=now) for _ in range(2)]
-    stores[0].put(authority(0), entry(0))
-    stores[0].flush()
+    keep(stores[0], entry(0), 0)
     for suffix in ("", "-wal"):
         with Path(f"{path}{suffix}").open("r+b") as file:
             file.write(b"\xee" * 8192)
     for number, store in enumerate(stores, 1):
         told(store.get(authority(number)))
-        store.put(authority(number), entry(number))
-        store.flush()
+        keep(store, entry(number), number)
     for store in stores:
-        store.put(authority(5), entry(5))
-        store.flush()
+        keep(store, entry(5), 5)
     for store in stores:
         store.close()
     assert held(path, 2, 5) == [entry(2), entry(5)]
@@ -190,8 +184,7 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(
     Once there is space, all of them are written.
     """
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.1)
-    store.put(authority(0), entry(0))
-    store.flush()
+    keep(store, entry(0), 0)
     with no_file_beyond(100_000):
         for number in range(1, 1_000):
             store.put(authority(number), entry(number))
@@ -213,9 +206,7 @@ def test_a_full_database_is_a_store_error(store: SqliteStore, path: Path) -> Non
     assert not path.with_name("robots.db.corrupt").exists()
 
 
-def test_a_read_only_directory_is_a_store_error_at_each_call(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_read_only_directory_is_an_error_at_each_call(caplog: pytest.LogCaptureFixture) -> None:
     """A file that cannot be made raises nothing at the start, and StoreError on use."""
     with read_only_directory() as directory:
         store = SqliteStore(directory / "robots.db", clock=now)
@@ -239,7 +230,6 @@ def test_a_file_that_can_be_opened_later_is(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not open"):
         told(store.get(authority()))
     (tmp_path / "file").unlink()
-    store.put(authority(), entry())
-    store.flush()
+    keep(store, entry())
     assert told(store.get(authority())) == entry()
     store.close()

@@ -21,7 +21,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import APPLICATION, check_file
 from scrapy_rep.stores.stored import StoreError
 from tests.stores.contract import now
-from tests.stores.samples import authority, entry, listed, make_damaged, make_file, told
+from tests.stores.samples import authority, entry, keep, listed, make_damaged, make_file, told
 
 
 def database(path: Path, *statements: str, journal: str = "DELETE") -> sqlite3.Connection:
@@ -98,8 +98,7 @@ def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(
     store: SqliteStore, path: Path, tmp_path: Path
 ) -> None:
     """What lies there in mid-crawl is not ours: the store fails, and the crawl goes on."""
-    store.put(authority(), entry())
-    store.flush()
+    keep(store, entry())
     (tmp_path / "diary").write_text("Dear diary,\n" * 50)
     (tmp_path / "diary").rename(path)
     store.put(authority(1), entry(1))
@@ -135,8 +134,7 @@ def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         store = SqliteStore(tmp_path / "robots.db", clock=now)
-        store.put(authority(), entry())
-        store.flush()
+        keep(store, entry())
         modes = {f.name: stat.S_IMODE(f.stat().st_mode) for f in tmp_path.iterdir()}
         store.close()
     finally:
@@ -153,8 +151,7 @@ def test_a_link_stays_whatever_becomes_of_the_file_behind_it(tmp_path: Path) -> 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     damaged = make_damaged(file)
     store = SqliteStore(link, clock=now)
-    store.put(authority(), entry())
-    store.flush()
+    keep(store, entry())
     assert told(store.get(authority())) == entry()
     store.close()
     assert link.is_symlink()
@@ -204,17 +201,13 @@ def test_a_file_that_was_made_meanwhile_is_not_replaced(
     store.close()
 
 
-def test_a_second_store_in_a_process_ends_no_lock_of_the_first(
-    store: SqliteStore, path: Path
-) -> None:
+def test_a_second_store_here_ends_no_lock_of_the_first(store: SqliteStore, path: Path) -> None:
     """Otherwise another process that closes the file deletes the log that this one writes."""
-    store.put(authority(1), entry(1))
-    store.flush()
+    keep(store, entry(1), 1)
     make_file(path)
     in_other_processes(path, 2)
     assert told(store.get(authority(2))) == entry(2)
-    store.put(authority(3), entry(3))
-    store.flush()
+    keep(store, entry(3), 3)
     in_other_processes(path, 4)
     assert set(listed(store)) == {authority(number) for number in (1, 2, 3, 4)}
     with closing(sqlite3.connect(path)) as connection:
@@ -241,8 +234,7 @@ def test_a_process_that_was_killed_as_it_set_a_file_aside_holds_up_none(path: Pa
     make_damaged(path)
     path.with_name("robots.db.mending").touch()
     store = SqliteStore(path, clock=now)
-    store.put(authority(), entry())
-    store.flush()
+    keep(store, entry())
     store.close()
     files = sorted(file.name for file in path.parent.iterdir())
     assert files == ["robots.db", "robots.db.corrupt"]

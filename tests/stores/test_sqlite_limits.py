@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
-from tests.stores.samples import NOW, authority, entry, gone, listed, refused, told
+from tests.stores.samples import NOW, authority, entry, gone, keep, listed, refused, told
 
 DAY = 86_400.0
 
@@ -68,8 +68,7 @@ def test_no_more_is_dropped_than_it_takes(path: Path) -> None:
 def test_a_date_that_no_clock_shows_is_stored(store: SqliteStore) -> None:
     """A custom store, from which entries are imported, may hold any number."""
     store.put(authority(), entry(at=1e300))
-    store.put(authority(1), entry(at=-1e300))
-    store.flush()
+    keep(store, entry(at=-1e300), 1)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +142,7 @@ def test_other_processes_write_while_a_file_is_pruned(path: Path) -> None:
     other = SqliteStore(path, clock=now)
     steps = 0
     while len(listed(other)) > 1_500:
-        pruning.put(authority(), entry(at=NOW + steps))
-        pruning.flush()
+        keep(pruning, entry(at=NOW + steps))
         assert told(other.lease(authority(steps), 30.0))
         steps += 1
     assert steps >= 4

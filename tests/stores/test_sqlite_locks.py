@@ -17,7 +17,7 @@ from tests.polling import until
 from tests.stores.asking import Asker
 from tests.stores.contract import now
 from tests.stores.obstacles import locked
-from tests.stores.samples import NOW, authority, entry, failure, listed, told
+from tests.stores.samples import NOW, authority, entry, failure, keep, listed, told
 from tests.timed import waits
 
 
@@ -32,8 +32,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @waits
 def test_a_get_does_not_wait_for_a_writer(store: SqliteStore, path: Path) -> None:
     """While another process holds the write lock, reading takes no time."""
-    store.put(authority(1), entry(1))
-    store.flush()
+    keep(store, entry(1), 1)
     with locked(path):
         store.put(authority(2), entry(2))
         time.sleep(0.2)
@@ -74,8 +73,7 @@ def test_a_lock_is_over_when_it_is_over(store: SqliteStore, path: Path) -> None:
 
 def test_what_cannot_be_written_waits_and_is_written_later(store: SqliteStore, path: Path) -> None:
     """RFC 9309 section 2.3.1.4: nothing that is learnt under a lock is lost."""
-    store.put(authority(0), entry(0, at=NOW - 500))
-    store.flush()
+    keep(store, entry(0, at=NOW - 500), 0)
     with locked(path):
         for number in range(100):
             store.put(authority(number), entry(number, at=NOW - 100))

@@ -27,33 +27,18 @@ secrets = st.lists(st.sampled_from(MARKS), max_size=5).map(
 schemes = st.sampled_from([*SCHEMES, "redis+unix", "mysql", "x"])
 
 URIS = [
-    "{scheme}://{secret}@host:6379/0",
-    "{scheme}://user:{secret}@host:6379/0",
-    "{scheme}://:{secret}@host",
-    "{scheme}://user:1{secret}@[::1]:6379/0",
-    "{scheme}://user:1/{secret}@host/0",
-    "{scheme}://:1?{secret}@host/0",
-    "{scheme}://:1#{secret}@host/0",
-    "{scheme}://user:{secret}@h1:1,user:{secret}@h2:2/name/0",
-    "{scheme}://user:{secret}@/tmp/redis.sock",
-    "{scheme}://host/0?password={secret}",
-    "{scheme}://host/0?{secret}",
-    "{scheme}://host/0?{secret}=1",
+    *("{scheme}://{secret}@host:6379/0", "{scheme}://user:{secret}@host:6379/0"),
+    *("{scheme}://:{secret}@host", "{scheme}://user:1{secret}@[::1]:6379/0"),
+    *("{scheme}://user:1/{secret}@host/0", "{scheme}://:1?{secret}@host/0"),
+    *("{scheme}://:1#{secret}@host/0", "{scheme}://user:{secret}@h1:1,user:{secret}@h2:2/name/0"),
+    *("{scheme}://user:{secret}@/tmp/redis.sock", "{scheme}://host/0?password={secret}"),
+    *("{scheme}://host/0?{secret}", "{scheme}://host/0?{secret}=1", "{scheme}://host/0#{secret}"),
     "{scheme}://host/0?ssl_cert_reqs={secret}&ssl_password={secret}",
-    "{scheme}://host/0#{secret}",
-    "{scheme}:/user:{secret}@host/0",
-    "{scheme}//user:{secret}@host/0",
-    "user:{secret}@host",
-    "user:{secret}@host:6379/0",
-    "{secret}@host",
-    "user:{secret}@host://0",
-    "//user:{secret}@host/0",
-    "://user:{secret}@host/0",
-    "redis:user:{secret}@host",
-    "redis:///user:{secret}@host/0",
-    "sqlite:robots.db?{secret}",
-    "sqlite:///tmp/robots.db?key={secret}",
-    "sqlite:///tmp/robots.db#{secret}",
+    *("{scheme}:/user:{secret}@host/0", "{scheme}//user:{secret}@host/0", "user:{secret}@host"),
+    *("user:{secret}@host:6379/0", "{secret}@host", "user:{secret}@host://0"),
+    *("//user:{secret}@host/0", "://user:{secret}@host/0", "redis:user:{secret}@host"),
+    *("redis:///user:{secret}@host/0", "sqlite:robots.db?{secret}"),
+    *("sqlite:///tmp/robots.db?key={secret}", "sqlite:///tmp/robots.db#{secret}"),
 ]
 
 
@@ -105,56 +90,48 @@ def test_of_anything_but_text_the_type_is_shown(secret: str) -> None:
         assert shown(value) == f"<{type(value).__name__}>"
 
 
-@pytest.mark.parametrize(
-    ("uri", "text"),
-    [
-        ("memory:", "memory:"),
-        ("sqlite:", "sqlite:"),
-        ("sqlite:my%20robots.db", "sqlite:my%20robots.db"),
-        ("sqlite:///home/a@b/robots.db", "sqlite:///home/a@b/robots.db"),
-        ("redis://host:6379/0", "redis://host:6379/0"),
-        ("redis://user:p@ss@host:6379/0", "redis://host:6379/0"),
-        ("rediss://:pw@[::1]:6379/1?ssl_cert_reqs=none", "rediss://[::1]:6379/1"),
-        ("unix://:pw@/run/redis.sock?db=1", "unix:///run/redis.sock"),
-        ("redis+sentinel://u:p@h1:1,h2:2/NAME/0", "redis+sentinel://h1:1,h2:2/NAME/0"),
-        ("redis+cluster://:pw@h1:7000,h2:7001", "redis+cluster://h1:7000,h2:7001"),
-        ("mysql://host:1/db?password=pw", "mysql://host:1/db"),
-        ("mysql://user:pw@host:1/db", "..."),
-        ("package.module.Class", "package.module.Class"),
-        ("redis://b\xfccher.example/0", r"redis://b\xfccher.example/0"),
-        ("redis://host:6379\n", "redis://host:6379"),
-        ("redis://:6379", "redis://..."),
-        ("redis://user:pw/x", "redis://..."),
-        ("", ""),
-    ],
+WHOLE = [
+    *("memory:", "sqlite:", "sqlite:my%20robots.db", "sqlite:///home/a@b/robots.db"),
+    *("redis://host:6379/0", "package.module.Class", ""),
+]
+
+
+@rows(
+    "uri, text",
+    *zip(WHOLE, WHOLE, strict=True),
+    ("redis://user:p@ss@host:6379/0", "redis://host:6379/0"),
+    ("rediss://:pw@[::1]:6379/1?ssl_cert_reqs=none", "rediss://[::1]:6379/1"),
+    ("unix://:pw@/run/redis.sock?db=1", "unix:///run/redis.sock"),
+    ("redis+sentinel://u:p@h1:1,h2:2/NAME/0", "redis+sentinel://h1:1,h2:2/NAME/0"),
+    ("redis+cluster://:pw@h1:7000,h2:7001", "redis+cluster://h1:7000,h2:7001"),
+    ("mysql://host:1/db?password=pw", "mysql://host:1/db"),
+    ("mysql://user:pw@host:1/db", "..."),
+    ("redis://b\xfccher.example/0", r"redis://b\xfccher.example/0"),
+    ("redis://host:6379\n", "redis://host:6379"),
+    ("redis://:6379", "redis://..."),
+    ("redis://user:pw/x", "redis://..."),
 )
 def test_scheme_host_port_and_path_are_shown(uri: str, text: str) -> None:
     """As much as is certain: what could be a password is not."""
     assert shown(uri) == text
 
 
-@pytest.mark.parametrize(
-    "uri", ["redis://:1?x@host/0", "redis://:1#x@host", "redis://u:1/2@host", "unix:///a@b?db=1"]
-)
+@rows("uri", ["redis://:1?x@host/0", "redis://:1#x@host", "redis://u:1/2@host", "unix:///a@b?db=1"])
 def test_what_can_be_read_in_two_ways_is_refused(uri: str) -> None:
     """A password that was not encoded would send the crawl to some other server."""
     with pytest.raises(ValueError, match="percent-encoded"):
         check_store(uri)
 
 
-@pytest.mark.parametrize(
+@rows(
     "uri",
-    [
-        "redis://hunter2:hunter2@127.0.0.1:1/0",
-        "redis://127.0.0.1:1/0?username=hunter2&password=hunter2",
-        "redis://:hunter2%2Fhunter2%40@127.0.0.1:1/0",
-        "rediss://127.0.0.1:1/0?ssl_cert_reqs=hunter2",
-        "rediss://127.0.0.1:1/0?ssl_certfile=hunter2&ssl_keyfile=hunter2&ssl_password=hunter2",
-        "rediss://127.0.0.1:1/0?ssl_ca_data=hunter2",
-        "rediss://127.0.0.1:1/0?ssl_min_version=hunter2",
-        "rediss://127.0.0.1:1/0?ssl_hunter2=1",
-        "unix://hunter2:hunter2@/nowhere/redis.sock?db=1",
-    ],
+    *("redis://hunter2:hunter2@127.0.0.1:1/0", "redis://:hunter2%2Fhunter2%40@127.0.0.1:1/0"),
+    "redis://127.0.0.1:1/0?username=hunter2&password=hunter2",
+    "rediss://127.0.0.1:1/0?ssl_certfile=hunter2&ssl_keyfile=hunter2&ssl_password=hunter2",
+    *("rediss://127.0.0.1:1/0?ssl_cert_reqs=hunter2", "rediss://127.0.0.1:1/0?ssl_hunter2=1"),
+    "rediss://127.0.0.1:1/0?ssl_ca_data=hunter2",
+    "rediss://127.0.0.1:1/0?ssl_min_version=hunter2",
+    "unix://hunter2:hunter2@/nowhere/redis.sock?db=1",
 )
 def test_what_redis_py_says_of_an_option_is_not_shown(uri: str) -> None:
     """Its errors quote options; they are what the log tells of a store that fails."""

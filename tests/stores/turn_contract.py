@@ -118,9 +118,7 @@ class TurnContract:
         assert taken(other).token is None
         store.cancel_turn(HOST, token)
 
-    def test_one_of_many_that_ask_at_once_is_granted_the_turn(
-        self, store: Store, other: Store
-    ) -> None:
+    def test_one_of_many_that_ask_at_once_gets_the_turn(self, store: Store, other: Store) -> None:
         """Taking a turn is one atomic step: of 16 threads over two stores one gets it."""
         store.cancel_turn(HOST, granted(store, interval=0.01))
         for number in range(10):
@@ -189,9 +187,7 @@ class TurnContract:
 
         until(is_granted)
 
-    def test_a_request_without_a_turn_begins_the_interval_too(
-        self, store: Store, other: Store
-    ) -> None:
+    def test_a_request_without_a_turn_begins_the_interval(self, store: Store, other: Store) -> None:
         """It was made while the store failed, or its turn has lapsed; it was made all the same."""
         store.cancel_turn(HOST, granted(store, interval=0.1))
         store.end_turn(HOST, "", 30.0)
@@ -234,9 +230,7 @@ class TurnContract:
         store.end_turn(HOST, granted(store, interval=0.1), 60.0)
         until(lambda: taken(other, interval=0.1).wait > 30.0)
 
-    def test_a_worker_that_has_to_wait_longer_gets_its_turns(
-        self, store: Store, other: Store
-    ) -> None:
+    def test_a_worker_that_waits_longer_gets_its_turns(self, store: Store, other: Store) -> None:
         """Another one may ask five times as often, and keeps the longer interval meanwhile."""
         end = time.monotonic() + 20.0
         counts = {0.05: 0, 0.25: 0}
@@ -285,9 +279,7 @@ class TurnContract:
                 assert time.monotonic() - before >= 0.2
                 other.end_turn(HOST, token, 0.1)
 
-    def test_a_store_that_lost_its_memory_waits_for_an_interval(
-        self, store: Store, place: Any
-    ) -> None:
+    def test_a_store_that_lost_its_memory_waits_an_interval(self, store: Store, place: Any) -> None:
         """A turn may have ended, or may be held, of which it knows nothing any more."""
         store.end_turn(HOST, granted(store, interval=0.2), 0.2)
         time.sleep(0.25)
