@@ -13,7 +13,7 @@ Ready sites stand in lines, by what has made them ready:
 in it. So none can hold up another one, whether its sites hand out pages, are refused or begin to
 wait for something. In one line, those that come first would: beside 1,100 hosts that were due, 20
 plain sites got 713 of 3,654 pages, and 1,855 of 3,711 when the two took turns. While 3,000 new
-sites came that allow nothing, known ones got no page in seven seconds, and 470 when they took
+sites came that allow nothing, known ones got no page in seven seconds, and 400 when they took
 turns.
 
 Two lines take turns with all of these together:
