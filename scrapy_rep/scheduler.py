@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import Scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.queues import FrontierQueue
@@ -55,9 +56,14 @@ class RepSchedulerMixin:
         else:
             check_obeyed(spider.crawler.settings)
         opened = base.open(spider) if hasattr(base, "open") else None
-        if frontier is not None:
-            frontier.opened()
-        return opened
+        if isinstance(opened, Deferred):
+            return opened.addCallback(self._opened)  # its queues may join only then
+        return self._opened(opened)
+
+    def _opened(self, result: Any) -> Any:
+        if self._frontier is not None:
+            self._frontier.opened()
+        return result
 
     def has_pending_requests(self) -> bool:
         """Return whether there are requests, those that wait included."""

@@ -199,8 +199,12 @@ class Sites:
         Among requests of one priority, those of the queues that joined first go first.
         """
         self._queues.append(queues)
-        for key, size in sizes.items():
-            self.pushed(key, size)
+        self._is_asking = True  # the engine is not ready to be woken, and asks when it starts
+        try:
+            for key, size in sizes.items():
+                self.pushed(key, size)
+        finally:
+            self._is_asking = False
 
     @property
     def unasked(self) -> int:

@@ -263,8 +263,11 @@ class Turns:
         if state is None:
             return None  # it is for a robots.txt, so the gate has not seen it
         host = self.hosts.get(state.host)
-        if host is None or not host.asks:
+        if host is None:
             self._begin(request, state)
+            return None
+        if not host.asks:  # it did, and may ask again before the request has ended
+            self._grant(host, request)
             return None
         if self._fault is not None:
             raise self._fault

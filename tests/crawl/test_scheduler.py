@@ -15,6 +15,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Addon, RepScheduler, RepSchedulerMixin
 from scrapy_rep.awaiting import sleep
@@ -72,6 +73,19 @@ class OwnScheduler(RepSchedulerMixin, PlainScheduler):
     """As the documents say that a project may write it."""
 
 
+class LateScheduler(Scheduler):
+    """Makes its queues after a while: ``open`` may return a Deferred."""
+
+    def open(self, spider: Any) -> Any:
+        """Later."""
+
+        async def open_late() -> None:
+            await sleep(0.05)
+            Scheduler.open(self, spider)
+
+        return deferred_from_coro(open_late())
+
+
 @pytest.mark.parametrize("scheduler", [PlainScheduler, OwnScheduler])
 async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: type[Any]) -> None:
     """It has neither ``open`` nor ``close``; many sites, paces and rules that come late."""
@@ -81,6 +95,14 @@ async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: ty
     assert (len(result.downloaded), len(result.forbidden)) == (10, 5)
     assert result.stats["robotstxt/cache/miss"] == 5
     assert min(gaps(shops[-1])) >= 0.1
+
+
+async def test_a_scheduler_may_open_its_queues_later(site: Site) -> None:
+    """It has a queue for each site then, as any of Scrapy's."""
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(9)]
+    result = await visit(plans, SCHEDULER=LateScheduler)
+    assert sorted(result.downloaded) == sorted(plans)
 
 
 async def test_by_hand_a_scheduler_is_named(site: Site) -> None:

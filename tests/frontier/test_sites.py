@@ -416,6 +416,14 @@ def test_the_engine_is_woken_for_a_slot_that_is_no_longer_full() -> None:
     assert not bench.sites.is_parked_for(room("a"))
 
 
+def test_queues_that_join_do_not_wake_the_engine() -> None:
+    """It may still wait for a filter of duplicates to open, and asks when it starts."""
+    bench = bench_with("a")
+    bench.sites.join(bench.queues[0], {"a": 1, "b": 1})
+    assert bench.sites.is_ready
+    assert bench.wakes == 0
+
+
 def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
     """Nothing is parked for it, or it is not free after all."""
     bench = bench_with("a", most=1)

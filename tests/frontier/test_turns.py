@@ -447,6 +447,22 @@ async def test_a_pace_that_is_withdrawn_lets_what_waits_go(desk: Desk) -> None:
     assert desk.turns.hosts["a"].ended == desk.time.now
 
 
+def test_a_host_that_asks_again_is_busy_with_what_was_sent_meanwhile(desk: Desk) -> None:
+    """Another port may ask for a pace as soon as the first one no longer does."""
+    first = desk.send("a")
+    desk.keep("a", None)
+    second = desk.send("a")
+    desk.keep("a", 5.0, port=81)
+    desk.end(first)
+    desk.time.advance(5.0)
+    assert not desk.turns.is_due("a")
+    desk.end(second)
+    desk.time.advance(4.9)
+    assert not desk.turns.is_due("a")
+    desk.time.advance(0.1)
+    assert desk.turns.is_due("a")
+
+
 def test_a_shorter_interval_holds_at_once(desk: Desk) -> None:
     """A longer one does, too: it is counted from the last end."""
     desk.sites.wanted.add("a")
