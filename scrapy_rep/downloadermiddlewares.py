@@ -273,7 +273,13 @@ class RepLastStep:
             return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
-        """Return when the request may be sent; return it if it has to come back."""
+        """Return when the request may be sent; return it if it has to come back.
+
+        A middleware may have put a robots.txt request into the slot of its proxy, where pages and
+        their delay would hold it up for longer than a fetch may take.
+        """
+        if (exchange := request.meta.get(EXCHANGE)) is not None:
+            request.meta["download_slot"] = exchange.slot
         if self._middleware is None:
             self._middleware = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
         if self._middleware is None:

@@ -33,18 +33,19 @@ UNAUTHORIZED = 401
 """The status that asks for a login (RFC 9110 section 15.5.2)."""
 
 _MOST_REFUSED = 20
-"""After this many refusals of requests that differ in way or login, one holds for all others."""
+"""After this many refusals of requests that differ in these, one holds for all others."""
 
 
 class Asker(NamedTuple):
     """What of a request may decide whether a robots.txt is refused to it.
 
     ``way`` is how it is sent: by which proxy, and as which browser; "" for neither. ``login`` is
-    its ``Authorization``.
+    its ``Authorization``, and ``name`` a ``User-Agent`` of its own.
     """
 
     way: str = ""
     login: bytes | None = None
+    name: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ class Answer:
     is the limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the
     ID of the exchange that brought it, "" if nothing was told of it.
 
-    The last two are of a refusal, and are not stored. ``proxied`` says that it came in a way of its
-    own, such as through a proxy, and ``refused_to`` which requests have asked and were refused.
+    The last three are of a refusal, and are not stored. ``proxied`` says that it came in a way of
+    its own, such as through a proxy, ``refused_to`` which requests have asked and were refused, and
+    ``refused_as`` the ``User-Agent`` with which that was asked last.
     """
 
     status: int = 0
@@ -72,6 +74,7 @@ class Answer:
     exchange: str = ""
     proxied: bool = False
     refused_to: frozenset[Asker] = frozenset()
+    refused_as: bytes | None = None
 
     @property
     def holds_for_all(self) -> bool:
@@ -83,11 +86,14 @@ class Answer:
 
         A refusal holds for requests that are sent in the same way: through the same proxy, or
         through none. A 401 holds for those without a login and for those whose own login was
-        refused, too.
+        refused, too; any other refusal for those without a name of their own, and likewise.
         """
-        if self.holds_for_all or asker in self.refused_to:
+        # A request that is retried has the name of the crawl in its header.
+        same = asker._replace(name=None) if asker.name == self.refused_as else asker
+        if self.holds_for_all or not self.refused_to.isdisjoint((asker, same)):
             return True
-        if not (self.proxied or asker.way) and (asker.login is None or self.status != UNAUTHORIZED):
+        own = same.login if self.status == UNAUTHORIZED else same.name
+        if not (self.proxied or asker.way) and own is None:
             return True
         return len(self.refused_to) >= _MOST_REFUSED
 

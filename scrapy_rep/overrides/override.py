@@ -36,7 +36,7 @@ from typing import Final
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
-from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE, Verdict, is_undefined
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
 
 ALLOW: Final = "allow"
 FORBID: Final = "forbid"
@@ -88,22 +88,24 @@ class Override:
         """Return whether it is for a URL of its authority: all of them, or those of ``paths``.
 
         No override covers the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
+        A URL may have several readings, as ``/a/../b`` has. What forbids covers it if it covers any
+        of them; any other action has to cover all, as each may be what is requested.
         """
         if self.authority.has_its_rules_at(url):
             return False
         if self._patterns is None:
             return True
-        verdict = self._patterns.verdict(url, "*")
-        # Patterns that cost too much for a URL never lead to permission.
-        return verdict.rule is not None or (verdict.reason == TOO_COSTLY and self.action == FORBID)
+        # So patterns that cost too much for a URL never lead to permission either.
+        return self._patterns.allowed(url, "*") is not (self.action == FORBID)
 
     @cached_property
     def _patterns(self) -> ParsedRobotsTxt | None:
-        """The paths, as a robots.txt that disallows them."""
+        """The paths, as a robots.txt that disallows them, or that allows nothing else."""
         if not self.paths:
             return None
-        rules = "".join(f"Disallow: {path}\n" for path in self.paths)
-        text = f"User-agent: *\n{rules}"
+        key, others = ("Disallow", "") if self.action == FORBID else ("Allow", "Disallow: /\n")
+        rules = "".join(f"{key}: {path}\n" for path in self.paths)
+        text = f"User-agent: *\n{others}{rules}"
         # None of the operator's own paths is cut off, however many there are.
         return ParsedRobotsTxt.parse(text, max_size=len(text.encode()) + 1)
 

@@ -22,8 +22,8 @@ from scrapy.utils.url import url_is_from_any_domain
 from w3lib.http import basic_auth_header
 
 from scrapy_rep.access.authority import usable_authority_of
-from scrapy_rep.access.entry import UNAUTHORIZED, Asker
-from scrapy_rep.scrapy_names import PROXY_LOGIN
+from scrapy_rep.access.entry import REFUSALS, UNAUTHORIZED, Asker
+from scrapy_rep.scrapy_names import PROXY_LOGIN, has_headers
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -32,10 +32,17 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.entry import Answer
 
-TRANSPORT_KEYS = ("proxy", "impersonate", "impersonate_args", "impersonate_curl_options")
+TRANSPORT_KEYS = (
+    "proxy",
+    "bindaddress",
+    "impersonate",
+    "impersonate_args",
+    "impersonate_curl_options",
+)
 """The meta keys that choose how a request is sent: robots.txt is requested as its page is.
 
-``proxy`` may be None, for no proxy. The others are those of scrapy-impersonate.
+``proxy`` may be None, for no proxy. ``bindaddress`` is Scrapy's, too; the others are those of
+scrapy-impersonate.
 """
 
 _NEGOTIATION = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
@@ -53,11 +60,13 @@ class Again(Enum):
     """What a robots.txt is asked for with, the second time."""
 
     LOGIN = "the login of the page, if it is for this very authority"
+    NAME = "the User-Agent of the page, if that is another one"
     NEGOTIATION = "the Accept and Accept-Encoding of the crawl"
 
 
 SECOND_QUESTIONS: dict[int, Again] = {
     UNAUTHORIZED: Again.LOGIN,
+    **dict.fromkeys(REFUSALS - {UNAUTHORIZED}, Again.NAME),
     406: Again.NEGOTIATION,
     415: Again.NEGOTIATION,
 }
@@ -91,9 +100,12 @@ class Question:
     def validated(self) -> Answer | None:
         """The copy that this hop may confirm.
 
-        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
+        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop. Without any
+        nothing is asked that a 304 would answer.
         """
-        return self._copy if self._copy is not None and self._copy.uri == self.uri else None
+        copy = self._copy
+        is_asked = copy is not None and (copy.etag or copy.last_modified) and copy.uri == self.uri
+        return copy if is_asked else None
 
     @property
     def _is_at_home(self) -> bool:
@@ -108,10 +120,11 @@ class Question:
         return {key: page[key] for key in keys if key in page}
 
     def headers(self, name: bytes | None, *, negotiates: bool) -> dict[str, Any]:
-        """Return the headers of the next request; the User-Agent is ``name``.
+        """Return the headers of the next request; the User-Agent is ``name``, unless refused.
 
         ``negotiates`` says that the download handler agrees with the server on a form.
         """
+        name = self.asker.name if Again.NAME in self.again else name
         given: dict[str, Any] = {"User-Agent": name, "Cookie": self._cookie()}
         kept_back = {**_KEPT_BACK}
         if negotiates:
@@ -148,6 +161,9 @@ class Question:
         if again is None or again in self.again or (again is Again.LOGIN and not self._is_at_home):
             return False
         self.again.add(again)
+        if again is Again.NAME:
+            asked_as = None if self.request is None else self.request.headers.get("User-Agent")
+            return self.asker.name not in (None, asked_as)
         return again is not Again.LOGIN or self.asker.login is not None
 
     def _cookie(self) -> bytes | None:
@@ -162,13 +178,16 @@ def asker_of(page_request: Request | None, authority: Authority) -> Asker:
     """Return what of a request may decide whether the robots.txt of ``authority`` is refused."""
     if page_request is None:
         return Asker()
-    return Asker(way_of(page_request.meta), login_of(page_request, authority))
+    is_sent = has_headers(page_request) and usable_authority_of(page_request.url) == authority
+    name = page_request.headers.get("User-Agent") if is_sent else None
+    return Asker(way_of(page_request.meta), login_of(page_request, authority), name or None)
 
 
 def way_of(meta: Mapping[str, Any]) -> str:
-    """Return by which proxy, and as which browser, a request is sent; "" for neither."""
+    """Return by which proxy, from which address and as which browser a request is sent, or ""."""
     proxy = str(meta.get("proxy") or "").rpartition("@")[2].rpartition("//")[2].rstrip("/")
-    return f"{proxy} {meta.get('impersonate') or ''}".strip()
+    more = [meta.get(key) or "" for key in ("bindaddress", "impersonate")]
+    return " ".join([proxy, *map(str, more)]).strip()
 
 
 def login_of(page_request: Request, authority: Authority) -> bytes | None:

@@ -74,6 +74,8 @@ class Exchange:
         """Whether the response was seen as it came; a custom downloader may not show it."""
         self.has_failed = False
         """Whether the last download has brought no response, or was not made."""
+        self.slot = ""
+        """The downloader slot of its requests, which is for them alone."""
         self._limit = limit
         self._numbers = numbers
         self._received = received
@@ -122,6 +124,7 @@ class Exchange:
     def end(self, request: Request, response: Response) -> None:
         """Note the whole response, and keep its codings from other components."""
         self.was_shown = True
+        self.has_failed = False  # a handler of an older kind is not run by this
         try:
             self._received(request, response, self.is_cut)
         finally:

@@ -227,7 +227,8 @@ class RobotsFetcher:
         most = _REFUSED_BEYOND * self._settings.max_size
         meta = {**_META, EXCHANGE: exchange, "download_maxsize": most, **question.meta()}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-        meta["download_slot"] = f"robots.txt {next(self._numbers)} {uri}"
+        exchange.slot = f"robots.txt {next(self._numbers)} {uri}"
+        meta["download_slot"] = exchange.slot
         negotiates = self._negotiates(urlsplit(uri).scheme)
         headers = question.headers(self._name(), negotiates=negotiates)
         return Request(uri, callback=NO_CALLBACK, headers=headers, meta=meta)
@@ -272,7 +273,8 @@ class RobotsFetcher:
             way, asker = way_of(request.meta), question.asker
             # A middleware may have chosen the proxy, for the robots.txt and for its page.
             asked = frozenset((asker, asker._replace(way=way)))
-            return replace(answer, proxied=bool(way), refused_to=asked)
+            name = request.headers.get("User-Agent")
+            return replace(answer, proxied=bool(way), refused_to=asked, refused_as=name)
         if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
             return answer
         return Unreachable(Cause.STATUS, status, wait)

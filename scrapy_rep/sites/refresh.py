@@ -114,8 +114,9 @@ class Refresher:
         """Return the newest entry there is, after a round of fetches if one is due.
 
         ``request`` is the request that asks, ``miss`` what was found without waiting. ``waiting()``
-        returns the requests that wait; without any, no further attempt is made. Each attempt goes
-        through the proxy of another of them, because the proxy may be what failed.
+        returns the requests that wait; without any, no further attempt is made, unless the failure
+        would close a site that is open meanwhile. Each attempt goes through the proxy of another of
+        them, because the proxy may be what failed.
         """
         entry, lease = await self._acquire(authority, miss)
         if lease is None and entry is not None:
@@ -149,7 +150,8 @@ class Refresher:
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self.clock(), self.policy)
             delay = self._next_delay(delays, outcome, learnt)
-            if delay is None or not waiting():
+            is_open = self._decision(entry) is Decision.ALLOW_ALL  # then nothing has to wait
+            if delay is None or not (is_open or waiting()):
                 if _is_for_others(outcome):
                     self.store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)

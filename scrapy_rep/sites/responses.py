@@ -90,10 +90,10 @@ def is_of_proxy(request: Request, response: Response) -> bool:
     It may be an error, or lead to a page that explains one, on another host. Through the tunnel of
     https a proxy cannot answer. ``Via`` says nothing: CDNs send it, too.
     """
+    if response.status == PROXY_AUTHENTICATION_REQUIRED:
+        return True  # perhaps of one that no meta names, as an intercepting proxy
     if not 300 <= response.status <= 599 or not request.meta.get("proxy"):
         return False
-    if response.status == PROXY_AUTHENTICATION_REQUIRED:
-        return True
     if urlsplit(request.url).scheme != "http" or _leads_home(request, response):
         return False
     headers = response.headers

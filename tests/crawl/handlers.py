@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from tests.crawl.middlewares import Component
@@ -62,6 +63,14 @@ class WrappingHandler(HTTP11DownloadHandler):
         """Counts, and lets Scrapy's do it."""
         self._crawler.stats.inc_value("handler/requests")
         return await super().download_request(request)
+
+
+class DeferredHandler(HTTP11DownloadHandler):
+    """Scrapy's own, of the older kind that many plugins still have: it returns a Deferred."""
+
+    def download_request(self, request: Request, spider: Any) -> Any:  # type: ignore[override]
+        """Lets Scrapy's do it."""
+        return deferred_from_coro(super().download_request(request))
 
 
 class FollowingHandler(Component):

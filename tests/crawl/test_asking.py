@@ -387,6 +387,34 @@ async def test_access_denied_holds_as_long_as_the_refusal(site: Site) -> None:
     assert result.kinds == ["forbidden", "downloaded", "downloaded"]
 
 
+# --- pages under another name
+
+
+@pytest.mark.parametrize("named_first", [True, False])
+@pytest.mark.parametrize("status", [402, 403])
+async def test_a_refusal_to_the_name_of_the_crawl_says_nothing_to_another(
+    site: Site, mode: str, status: int, named_first: bool
+) -> None:
+    """Sites refuse crawlers by their User-Agent. What the one of the page is told counts."""
+
+    def tell(hit: Hit) -> Reply:
+        is_crawler = "Scrapy" in str(hit.header("User-Agent"))
+        return Reply(status) if is_crawler else Reply.text(RULES)
+
+    shop, closed = site.authority(tell), site.authority(Reply(status))
+    plans: list[Any] = [
+        {"url": one.url(path), "headers": {"User-Agent": "Mozilla/5.0 Firefox/140.0"}}
+        for one in (shop, closed)
+        for path in ("/private", "/private?2", "/open")
+    ]
+    plans = plans if named_first else [shop.url("/a"), *plans]
+    result = await visit(plans, OneByOneSpider, mode=mode)
+    assert result.kinds[-6:] == ["forbidden"] * 2 + ["downloaded"] * 4
+    asked = [str(hit.header("User-Agent")).partition("/")[0] for hit in shop.robots_hits]
+    assert asked == ["Scrapy", *([] if named_first else ["Scrapy"]), "Mozilla"]
+    assert len(closed.robots_hits) == 2
+
+
 # --- a proxy's own refusal
 
 
@@ -441,6 +469,13 @@ async def test_what_a_proxy_refuses_itself_is_not_the_sites_answer(site: Site, m
     assert result.kinds == ["unreachable"] * len(MARKED)
     causes = [result.problem(plan["url"]).data["cause"] for plan in alone]
     assert causes == [f"proxy failure {reply.status}" for reply in MARKED.values()]
+
+
+async def test_407_is_of_a_proxy_that_no_meta_names(site: Site, mode: str) -> None:
+    """An intercepting one, or one that a download handler has: it is no answer of the site."""
+    url = site.authority(Reply(407, OPEN)).url("/a")
+    result = await visit([url], mode=mode, REP_RETRY_DELAYS=[])
+    assert result.problem(url).data["cause"] == "proxy failure 407"
 
 
 async def test_any_other_refusal_by_a_proxy_holds_for_that_proxy_alone(

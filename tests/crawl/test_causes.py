@@ -14,6 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import default_settings
 
+from tests.crawl import handlers
 from tests.crawl.harness import crawl_in_child, visit
 from tests.crawl.middlewares import Component
 from tests.crawl.plugin import OPEN, RULES, obey
@@ -193,7 +194,11 @@ class Again503(Component):
         return request.replace(dont_filter=True) if response.status == 503 else response
 
 
-async def test_a_repetition_by_another_proxy_counts_as_its_answer(site: Site) -> None:
+@pytest.mark.filterwarnings("ignore:.*is not a coroutine function")
+@pytest.mark.parametrize("own", [{}, {"http": f"{handlers.__name__}.DeferredHandler"}])
+async def test_a_repetition_by_another_proxy_counts_as_its_answer(
+    site: Site, own: dict[str, str]
+) -> None:
     """A middleware of a pool moves on to another proxy: what that one brings are the rules."""
     good = Proxy(site)
     good.authority("http://a.example", RULES)
@@ -201,9 +206,8 @@ async def test_a_repetition_by_another_proxy_counts_as_its_answer(site: Site) ->
     Moving.proxies = [bad, good.url]
     middlewares = {Moving: 300}
     urls = ["http://a.example/private", "http://a.example/open"]
-    result = await visit(
-        urls, OneByOneSpider, DOWNLOADER_MIDDLEWARES=middlewares, RETRY_ENABLED=False
-    )
+    more = {"RETRY_ENABLED": False, "DOWNLOAD_HANDLERS": own}
+    result = await visit(urls, OneByOneSpider, DOWNLOADER_MIDDLEWARES=middlewares, **more)
     assert result.kinds == ["forbidden", "downloaded"]
 
 

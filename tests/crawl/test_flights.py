@@ -185,6 +185,13 @@ async def test_a_304_renews_what_is_known_without_parsing_it_again(
     assert result.stats["robotstxt/cache/revalidated"] == 2 * len(shops)
 
 
+async def test_a_304_without_a_validator_renews_nothing(site: Site, clock: Ahead) -> None:
+    """RFC 9110 section 15.4.5: it answers a condition. It is a failure, so the copy has an end."""
+    shop = site.authority([Reply.text(RULES), Reply(304)])
+    result = await visit_at(clock, [0, DAY + 1, 32 * DAY], shop.url("/open"))
+    assert result.kinds == ["downloaded", "downloaded", "unreachable"]
+
+
 async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
     """The server does not know the validator any more: 200 and new rules."""
     versions = Versions()

@@ -19,7 +19,7 @@ from tests.crawl.plugin import DEMANDING, NOTHING, OPEN, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
 from tests.proxy import Proxy
-from tests.replies import Reply, html, redirect
+from tests.replies import Peer, Reply, html, redirect
 from tests.site import Hit, Site
 
 PRIVATE_HEADERS = {
@@ -157,6 +157,24 @@ async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
     plans = [shop.url("/a") for shop in shops]
     result = await visit(plans, DOWNLOAD_DELAY=5, REP_TIMEOUT=3)
     assert sorted(result.downloaded) == sorted(plans)
+
+
+class SlotOfAProxy:
+    """Chooses the slot of a proxy, as scrapy-rotating-proxies does; here for no page."""
+
+    def process_request(self, request: Request) -> None:
+        """Choose the slot."""
+        if request.meta.get("dont_obey_robotstxt"):
+            request.meta["download_slot"] = "of a proxy"
+
+
+async def test_no_slot_of_a_middleware_holds_up_a_fetch(site: Site) -> None:
+    """Others would be waited for there, and their delay, while REP_TIMEOUT goes on."""
+    urls = [shop.url("/open") for shop in site.authorities(3, RULES)]
+    slots = {"DOWNLOAD_SLOTS": {"of a proxy": {"delay": 60}}}
+    middlewares = {"DOWNLOADER_MIDDLEWARES": {SlotOfAProxy: 610}}
+    result = await visit(urls, REP_TIMEOUT=2, REP_RETRY_DELAYS=[], **slots, **middlewares)
+    assert sorted(result.downloaded) == sorted(urls)
 
 
 async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
@@ -342,12 +360,31 @@ async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
         "impersonate_args": {"verify": False},
         "impersonate_curl_options": {"HTTPHEADER_ORDER": "Host"},
     }
-    assert {*meta, "proxy"} == {*TRANSPORT_KEYS}
+    assert {*meta, "proxy", "bindaddress"} == {*TRANSPORT_KEYS}
     plans = [{"url": each.url("/x"), "meta": {**meta, "mine": 1}} for each in (closed, moved)]
     result = await visit(plans, DOWNLOADER_MIDDLEWARES={f"{__name__}.Transport": 900})
     assert len(result.forbidden) == 2
     for hit in [*closed.hits, *moved.hits]:
         assert [hit.header(f"X-{key}") for key in meta] == [str(meta[key]) for key in meta]
+
+
+class ForOneAddress(Reply):
+    """403, but for one address of the crawler."""
+
+    async def _send(self, peer: Peer) -> bool:
+        is_known = peer.writer.get_extra_info("peername")[0] == "127.0.0.77"
+        return await (Reply.text(NOTHING)._send(peer) if is_known else super()._send(peer))
+
+
+async def test_robots_txt_is_requested_from_the_address_of_its_page(site: Site) -> None:
+    """A refusal to another address does not hold for it, whichever page comes first."""
+    shops = [site.authority(ForOneAddress(403)) for _ in range(2)]
+    bound = {"bindaddress": ("127.0.0.77", 0)}
+    plans: list[Any] = [shops[0].url("/a")]
+    plans += [{"url": shop.url("/b"), "meta": bound} for shop in shops]
+    result = await visit([*plans, shops[1].url("/c")], OneByOneSpider)
+    assert result.kinds == ["downloaded", "forbidden", "forbidden", "forbidden"]
+    assert [len(shop.robots_hits) for shop in shops] == [2, 1]
 
 
 def test_the_guide_lists_the_keys_of_the_transport() -> None:

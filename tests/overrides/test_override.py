@@ -128,6 +128,20 @@ def test_another_agent_finds_another_group() -> None:
     assert by is own.overrides[0]
 
 
+@rows("path", ["/reports/../private", "/reports/%2E%2e/private", "/private/../reports/1"])
+def test_each_reading_of_a_url_has_to_be_covered_by_what_permits(path: str) -> None:
+    """RFC 3986 section 6.2.2.3: servers and clients remove dot segments. For what forbids, one is
+    enough.
+    """
+    common = {"paths": ["/reports/"]}
+    assert not verdict(site({"action": "allow", **common}), path, CLOSED).allowed
+    ignoring = site({"action": "unreachable-is-allowed", **common})
+    assert not verdict(ignoring, path, None, UNREACHABLE).allowed
+    nothing = RobotsTxt.parse(b"")
+    assert not verdict(site({"action": "forbid", **common}), path, nothing).allowed
+    assert verdict(site({"action": "allow", **common}), "/reports/../reports/1", CLOSED).allowed
+
+
 def test_delay_leaves_verdicts_alone() -> None:
     """It is the pace that it changes, for the paths that it is for."""
     own = site({"action": "delay", "delay": 2.5, "paths": ["/slow"]})

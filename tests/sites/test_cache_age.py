@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision
 from scrapy_rep.sites.refresh import Miss
@@ -55,6 +56,25 @@ async def test_what_may_be_used_is_said_without_a_fetch() -> None:
         bench.clock.now += days * DAY
         assert bench.cache.has_usable(HERE) is is_usable
     assert bench.fetches == 1
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3])
+async def test_a_site_without_rules_is_closed_after_all_attempts_in_the_background(
+    fails: int,
+) -> None:
+    """As many as if requests waited for them. Until then the answer that is fresh counts."""
+    none = Answer(404)
+    bench = Bench(none, *[DOWN] * fails, none, retry_delays=(0.01, 0.01))
+    await ask(bench)
+    bench.clock.now += 0.95 * DAY
+    await ask(bench)
+    while bench.cache.flights:
+        known = bench.cache.consult(HERE, None)
+        assert not isinstance(known, Miss)
+        assert known.decision is Decision.ALLOW_ALL
+        await turn(0.001)
+    assert ((await ask(bench)).decision is Decision.ALLOW_ALL) is (fails < 3)
+    assert bench.fetches == 1 + min(fails + 1, 3)
 
 
 async def test_a_fault_in_the_background_leaves_a_good_copy_in_force(
