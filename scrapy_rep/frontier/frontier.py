@@ -245,20 +245,16 @@ class Frontier:
 
     def _choose_if_open(self) -> bool:
         """Choose the next request. Return False if there is none, and the frontier is open."""
-        # Even without a site, the turns are looked at while any are occupied.
-        if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.occupied):
+        if self.chosen is None and self.is_open:
             self.chosen = self._guarded(self._choose)
         return self.chosen is not None or not self.is_open
 
     def _choose(self) -> Request | None:
-        has_looked = monotonic() >= self._looked_at + _LOOK
-        if has_looked:
+        if monotonic() >= self._looked_at + _LOOK:
             self._end_lost()
         head = self.sites.next()
-        if head is None and not has_looked:
-            are_under_way = self._turns.occupied or not self._slots.are_idle
-            if are_under_way and self._end_lost():
-                head = self.sites.next()
+        if head is None and self._end_lost():
+            head = self.sites.next()
         return None if head is None else head.request
 
     def _next_of_front(self, front: Front, pop: Callable[[], Request | None]) -> Request | None:
@@ -324,7 +320,7 @@ class Frontier:
                 cluster.handed_out(request, state, is_refused=block is REFUSED)
             if block is None:
                 self._slots.handed_out(request, slot)
-            state.move(Stage.HANDED_OUT)
+            state.stage = Stage.HANDED_OUT
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
@@ -413,11 +409,11 @@ class Frontier:
         Nothing tells of a request that was answered from a cache, dropped or cancelled.
         """
         self._looked_at = monotonic()
-        lost = self._slots.lost(self.scrapy.active)
-        for request in lost:
-            self._turns.left(request)
+        found = self._turns.end_lost()
+        for request in self._slots.lost(self.scrapy.active):  # as after a fault of the turns
             self._slots.left(request)
-        return self._turns.end_lost() or bool(lost)
+            found = True
+        return found
 
     # --- faults
 
@@ -446,7 +442,7 @@ class Frontier:
         if state is None:
             state = self.states.begin(restored(request), Stage.CHECKED)
         state.is_scheduled = state.stage is Stage.HANDED_OUT
-        state.move(Stage.CHECKED)
+        state.stage = Stage.CHECKED
         return state
 
     def is_wanted(self, host: str) -> bool:

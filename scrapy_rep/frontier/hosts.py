@@ -50,8 +50,8 @@ class PacedHost:
     """The operator's own delay."""
     is_wanted: Callable[[str], bool]
     """Returns whether a site is parked for the turn of a host, or was woken for it."""
-    busy: tuple[Request, ...] = ()
-    """Its requests, from the grant of their turn to the end of their download."""
+    busy: int = 0
+    """How many of its requests are under way: from the grant of their turn to their end."""
     reserved_for: Request | None = None
     """The request that has the next turn: it is handed out, and has yet to reach the last step."""
     in_place: list[InPlace] | tuple[()] = ()
@@ -91,11 +91,6 @@ class PacedHost:
     def asks(self) -> bool:
         """Whether anything is asked for."""
         return bool(self._asked)
-
-    @property
-    def in_use(self) -> bool:
-        """Whether a request of the host is under way, is about to be, or waits in place."""
-        return bool(self.busy or self.in_place or self.reserved_for is not None)
 
     @property
     def is_waited_for(self) -> bool:

@@ -90,8 +90,6 @@ class SlotLoads:
 
     def sent(self, request: Request) -> None:
         """Count a request until its download ends."""
-        if request in self._sent:  # it was cancelled, of which nothing tells, and is sent again
-            return
         slot = self._on_their_way.pop(request, None)
         if slot is None:
             slot = slot_of(request)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from scrapy_rep.frontier.states import REQUEST, Stage
-
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.access.authority import Authority
+    from scrapy_rep.frontier.states import Stage
 
 _COMES_BACK: Final = "_scrapy_rep_again"
 """The meta key of a request that comes back. Its value is ``dont_filter`` as it was."""
@@ -65,11 +64,6 @@ class RequestState:
     """What the look-up of its rules found, until they are fetched: nothing is read twice."""
     judged: Any = None
     """What the gate keeps of its last judgement."""
-
-    def move(self, stage: Stage) -> None:
-        """Note that the request has come to another stage."""
-        assert stage is Stage.CHECKED or stage in REQUEST[self.stage], (self.stage, stage)  # noqa: S101
-        self.stage = stage
 
 
 class RequestStates(WeakKeyDictionary["Request", RequestState]):

@@ -39,7 +39,9 @@ What frees a site, by the state that it is in:
 - *ROOM*: a download of the slot has ended, or a middleware holds up a request of it; or the engine
   asks, nothing else is ready, and the slot is not full.
 
-**A request** is in one :class:`Stage`, from the time when it is taken out of its queue.
+**A request** is in one :class:`Stage`, from the time when it is taken out of its queue. One object
+may be in the scheduler and be downloaded directly, or be downloaded again. What is under way is
+known to :class:`~scrapy_rep.frontier.turns.Turns`.
 """
 
 from __future__ import annotations
@@ -83,14 +85,6 @@ class Stage(Enum):
     """The engine has it, and the gate has not seen it yet."""
     CHECKED = auto()
     """The gate has it, or has let it pass. Direct downloads begin here."""
-    WAITING = auto()
-    """It waits at the last step for the turn of its host."""
-    SENT = auto()
-    """It has passed the last step, and its download has not ended."""
-    ENDED = auto()
-    """Its download has ended."""
-
-    __hash__ = object.__hash__
 
 
 READY: Final = State.READY
@@ -107,25 +101,6 @@ SITE: Final[dict[tuple[State, Event], frozenset[State]]] = {
     (State.UNTIL, Event.ARRIVED): frozenset({READY}),
 }
 """The states that may follow an event in a state. What is not here cannot happen."""
-
-REQUEST: Final[dict[Stage, frozenset[Stage]]] = {
-    Stage.HEAD: frozenset({Stage.HANDED_OUT, Stage.WAITING, Stage.SENT}),
-    Stage.HANDED_OUT: frozenset({Stage.WAITING, Stage.SENT}),
-    Stage.CHECKED: frozenset({Stage.WAITING, Stage.SENT}),
-    Stage.WAITING: frozenset({Stage.SENT}),
-    Stage.SENT: frozenset({Stage.ENDED, Stage.WAITING}),
-    Stage.ENDED: frozenset({Stage.WAITING, Stage.SENT}),
-}
-"""The stages that may follow each one; CHECKED may follow any. One request object may be in the
-scheduler and be downloaded directly, or be downloaded again. The unusual ways are:
-
-- from HEAD or HANDED_OUT to WAITING or SENT: it is downloaded directly meanwhile;
-- from SENT to WAITING: it is downloaded twice at once;
-- from ENDED to WAITING or SENT: it has given its turn back.
-
-A request that another component ends before it reaches the last step stays at its stage. So does
-one that waits there until the crawl closes. Both are forgotten with their object.
-"""
 
 SHOWN: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
 """The states in which the requests of a site count as waiting, in the stats and in the log. ROOM is

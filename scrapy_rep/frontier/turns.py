@@ -35,7 +35,6 @@ from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.hosts import NEVER, PacedHost
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.shared_pace import SharedPace
-from scrapy_rep.frontier.states import Stage
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -112,8 +111,10 @@ class Turns:
             self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
         self._ended: OrderedDict[str, float] = OrderedDict()
         """When the last request to a host ended, for hosts that ask for no pace."""
-        self.occupied: dict[str, PacedHost] = {}
-        """The hosts of requests that are under way, have a turn next, or wait at the last step."""
+        self._sent: dict[Request, str] = {}
+        """The requests that are under way, with their hosts: from the last step to their end."""
+        self._awaited: dict[str, PacedHost] = {}
+        """The hosts of requests that have a turn next, or wait at the last step."""
         self._numbers = count()
         self._agenda: list[tuple[float, str]] = []
         """When hosts are looked at again."""
@@ -158,13 +159,8 @@ class Turns:
         if len(self.hosts) >= _MOST_HOSTS:
             self._forget_some()
         host = self.hosts[name] = PacedHost(name, own_delay, self._waiters.is_wanted)
-        for request in self._scrapy.active:
-            state = self._waiters.states.get(request)
-            if state is not None and state.stage is Stage.SENT and state.host == name:
-                host.busy += (request,)
+        host.busy = list(self._sent.values()).count(name)
         host.ended = self._ended.get(name, NEVER)
-        if host.busy:
-            self.occupied[name] = host
         self._stats.inc(names.CRAWL_DELAY_HOSTS)
         if self._unshared:
             self._stats.paces_unshared(self._unshared)
@@ -204,7 +200,7 @@ class Turns:
         now = monotonic()
         if self._is_free(host, now) and self._has_room(host, now):
             host.reserved_for, host.reserved_until = request, now + _UNCLAIMED
-            self.occupied[host.name] = host
+            self._awaited[host.name] = host
             return True
         self._plan(host, now)
         return False
@@ -232,19 +228,17 @@ class Turns:
 
         Return whether there were any.
         """
-        active, found, now = self._scrapy.active, False, monotonic()
-        for name, host in list(self.occupied.items()):
-            if self._is_late(host, now):
-                found = True
-                self.offer(name)
-            for request in [each for each in host.busy if each not in active]:
-                found = True
-                self.left(request)
-                if request in host.busy:  # its state is that of another use of the same object
-                    self._end(host, request, was_sent=True)
-            if not host.in_use:
-                self.occupied.pop(name, None)
-        return found
+        now = monotonic()
+        lost = self._sent.keys() - self._scrapy.active
+        for request in lost:
+            self.left(request)
+        late = [host.name for host in self._awaited.values() if self._is_late(host, now)]
+        for name in late:
+            self.offer(name)
+        for host in list(self._awaited.values()):
+            if not host.in_place and host.reserved_for is None:
+                del self._awaited[host.name]
+        return bool(lost or late)
 
     def _is_late(self, host: PacedHost, now: float) -> bool:
         """Return whether the request with the next turn was answered or dropped, or is held up."""
@@ -262,32 +256,27 @@ class Turns:
         state = self._waiters.states.get(request)
         if state is None:
             return None  # it is for a robots.txt, so the gate has not seen it
+        if len(self._sent) > len(self._scrapy.active):  # without a scheduler nothing else looks
+            self.end_lost()
+        self.left(request)  # if it was cancelled, and the same object is downloaded again
         host = self.hosts.get(state.host)
-        if host is None:
-            self._begin(request, state)
-            return None
-        if not host.asks:  # it did, and may ask again before the request has ended
-            self._grant(host, request)
-            return None
-        if self._fault is not None:
-            raise self._fault
-        if request in host.busy:  # it was cancelled, and the same object is downloaded again
-            self._end(host, request, was_sent=True)
-        is_bypassed = request.meta.get("dont_obey_robotstxt")
-        if is_bypassed or (not host.in_place and self._has_room(host, monotonic())):
-            self._grant(host, request)
-            return None
-        return self._wait(host, request, state)
+        if host is not None and host.asks:
+            if self._fault is not None:
+                raise self._fault
+            is_bypassed = request.meta.get("dont_obey_robotstxt")
+            if not is_bypassed and (host.in_place or not self._has_room(host, monotonic())):
+                return self._wait(host, request, state)
+        self._begin(request, state.host)
+        return None
 
     async def _wait(self, host: PacedHost, request: Request, state: RequestState) -> Request | None:
         """Wait until it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
-        state.move(Stage.WAITING)
         host.in_place = host.in_place or []
         heappush(host.in_place, (-request.priority, next(self._numbers), request, turn))
         if host.reserved_for is request:
             host.reserved_for = None
-        self.occupied[host.name] = host
+        self._awaited[host.name] = host
         try:
             # What the engine has sent within its limits keeps its own place for a short wait. After
             # a long one it may be one too many, so no more are lent than the engine may send.
@@ -312,7 +301,7 @@ class Turns:
 
         When it is over, no direct download waits any longer either.
         """
-        for host in list(self.occupied.values()):
+        for host in list(self._awaited.values()):
             for _, _, request, turn in list(host.in_place):
                 if (is_over or self._waiters.states[request].is_scheduled) and not turn.called:
                     turn.callback(False)
@@ -326,18 +315,15 @@ class Turns:
 
     # --- turns begin and end
 
-    def _grant(self, host: PacedHost, request: Request) -> None:
-        """Give a request its turn: its host is busy from now on."""
-        if host.reserved_for is request:
-            host.reserved_for = None
-        self.hosts.move_to_end(host.name)
-        self._begin(request, self._waiters.states[request])
-        host.busy += (request,)
-        self.occupied[host.name] = host
-
-    def _begin(self, request: Request, state: RequestState) -> None:
-        """Note that a request is sent."""
-        state.move(Stage.SENT)
+    def _begin(self, request: Request, name: str) -> None:
+        """Note that a request is sent: its host is busy from now on."""
+        self._sent[request] = name
+        host = self.hosts.get(name)
+        if host is not None:
+            host.busy += 1
+            if host.reserved_for is request:
+                host.reserved_for = None
+            self.hosts.move_to_end(host.name)
         self._waiters.sent(request)
 
     def left(self, request: Request, *, was_sent: bool = True) -> None:
@@ -346,27 +332,24 @@ class Turns:
         If it was not sent after all, no interval follows its turn.
         """
         try:
-            state = self._waiters.states.get(request)
-            if state is None or state.stage is not Stage.SENT:
+            name = self._sent.pop(request, None)
+            if name is None:
                 return
-            state.move(Stage.ENDED)
-            host = self.hosts.get(state.host)
-            if host is not None and request in host.busy:
-                self._end(host, request, was_sent)
+            host = self.hosts.get(name)
+            if host is not None:
+                self._end(host, was_sent)
             elif was_sent:
-                self._note_end(state.host, monotonic())
+                self._note_end(name, monotonic())
             self._waiters.left(request, was_sent=was_sent)
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
-    def _end(self, host: PacedHost, request: Request, was_sent: bool) -> None:
-        host.busy = tuple(each for each in host.busy if each is not request)
+    def _end(self, host: PacedHost, was_sent: bool) -> None:
+        host.busy -= 1
         if was_sent:
             host.ended = monotonic()
             if self._shared is not None:
                 self._shared.ended(host)
-        if not host.in_use:
-            self.occupied.pop(host.name, None)
         self._forget_if_unused(host)
         self.offer(host.name)
 
@@ -380,7 +363,8 @@ class Turns:
         host = self.hosts.get(name)
         if host is None or not host.asks:
             return 0.0
-        return max(host.due - monotonic(), host.interval if host.in_use else 0.0)
+        is_in_use = host.busy or host.in_place or host.reserved_for is not None
+        return max(host.due - monotonic(), host.interval if is_in_use else 0.0)
 
     def _forget_if_unused(self, host: PacedHost) -> None:
         if not (host.asks or host.busy or host.is_waited_for):
@@ -429,7 +413,7 @@ class Turns:
             if turn.called:
                 continue
             try:
-                self._grant(host, request)
+                self._begin(request, host.name)
             except Exception as error:
                 turn.errback(error)  # it has left the queue, so nothing else would
                 raise

@@ -214,7 +214,7 @@ def test_what_waits_until_a_time_goes_back_for_a_minute_at_most(
 def test_the_end_of_a_download_says_when_its_site_is_due() -> None:
     """Of a host without a pace nothing is said."""
     worker = Worker()
-    state, request = RequestState(Stage.SENT, host=HOST), worker.read()
+    state, request = RequestState(Stage.CHECKED, host=HOST), worker.read()
     worker.turns.wait = 1.5
     worker.front.ended(request, state)
     assert worker.queue.told == [("ended", request, 1.5)]

@@ -184,17 +184,6 @@ def test_what_the_downloader_no_longer_has_is_lost(time: VirtualTime) -> None:
     assert loads.lost({kept}) == set()
 
 
-def test_a_request_that_is_sent_again_before_its_end_is_known_counts_once(
-    left: list[str],
-) -> None:
-    """Its download was cancelled, and the same object is downloaded again at once."""
-    loads, page = loads_with(left), request()
-    loads.sent(page)
-    loads.sent(page)
-    loads.left(page)
-    assert loads.is_idle("a.example")
-
-
 # --- fetches
 
 

@@ -4,41 +4,11 @@ from __future__ import annotations
 
 import gc
 
-import pytest
 from scrapy import Request
 
-from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored, to_come_back
-from scrapy_rep.frontier.states import REQUEST, Stage
+from scrapy_rep.frontier.request_state import RequestStates, restored, to_come_back
+from scrapy_rep.frontier.states import Stage
 from tests.rows import rows
-
-EVERY_MOVE = [(before, after) for before in Stage for after in Stage]
-
-
-@rows("before, after", EVERY_MOVE)
-def test_a_request_moves_as_the_table_says(before: Stage, after: Stage) -> None:
-    """And from every stage to that of a request that has reached the gate."""
-    state = RequestState(before)
-    if after is Stage.CHECKED or after in REQUEST[before]:
-        state.move(after)
-        assert state.stage is after
-    else:
-        with pytest.raises(AssertionError):
-            state.move(after)
-        assert state.stage is before
-
-
-def test_the_way_of_a_request_is_in_the_table() -> None:
-    """With and without a wait at the last step; a turn may be given back, too."""
-    for way in (
-        [Stage.HEAD, Stage.HANDED_OUT, Stage.CHECKED, Stage.SENT, Stage.ENDED],
-        [Stage.CHECKED, Stage.WAITING, Stage.SENT, Stage.ENDED, Stage.CHECKED],
-        [Stage.CHECKED, Stage.SENT, Stage.ENDED, Stage.WAITING, Stage.SENT],
-        [Stage.CHECKED, Stage.WAITING, Stage.SENT, Stage.ENDED, Stage.SENT],
-    ):
-        state = RequestState(way[0])
-        for stage in way[1:]:
-            state.move(stage)
-    assert set(REQUEST) == set(Stage)
 
 
 @rows("dont_filter", [True, False])

@@ -137,12 +137,11 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     await worker.take()
     worker.host = worker.asking()
     assert worker.has_turn()
-    request = Request(f"http://{NAME}/")
-    worker.host.busy = (request,)
+    worker.host.busy = 1
     worker.pace.settle(monotonic() + shared_pace.UNUSED)
     await turn(0.2)  # a turn that is given back is free a moment later
     assert taken(other, 1.0, INTERVAL, NAME).token is None
-    worker.host.busy = ()
+    worker.host.busy = 0
     worker.pace.ended(worker.host)
     assert granted(other, 1.0, INTERVAL, NAME)
 

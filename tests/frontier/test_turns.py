@@ -130,7 +130,7 @@ def test_a_host_that_asks_for_no_pace_is_always_due(desk: Desk) -> None:
     assert [desk.arrive(first), desk.arrive(second)] == [None, None]
     assert desk.sites.ways == [("sent", first.url), ("sent", second.url)]
     assert desk.interval_for(first) == 0.0
-    assert desk.turns.occupied == {}
+    assert desk.turns._awaited == {}
 
 
 def test_a_request_that_the_gate_has_not_seen_takes_no_turn(desk: Desk) -> None:
@@ -236,7 +236,6 @@ async def test_one_object_that_waits_twice_gets_two_turns(desk: Desk) -> None:
     same = desk.request("a")
     waits = [desk.arrive(same)]
     await settle()
-    desk.sites.states[same].move(Stage.CHECKED)
     waits.append(desk.arrive(same))
     await settle()
     desk.end(first)
@@ -256,11 +255,11 @@ def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk
     desk.sites.wanted.add("a")
     assert desk.reserve(first)
     assert not desk.turns.end_lost()
-    assert list(desk.turns.occupied) == ["a"]
+    assert list(desk.turns._awaited) == ["a"]
     desk.active.discard(first)
     assert desk.turns.end_lost()
     assert desk.sites.dues == ["a"]
-    assert desk.turns.occupied == {}
+    assert desk.turns._awaited == {}
     assert not desk.turns.end_lost()
     assert desk.reserve(second)
 
@@ -275,6 +274,14 @@ def test_a_request_that_was_cancelled_ends_its_turn(desk: Desk) -> None:
     assert not desk.turns.is_due("a")
     desk.time.advance(5.0)
     assert desk.turns.is_due("a")
+
+
+def test_requests_that_were_cancelled_are_forgotten(desk: Desk) -> None:
+    """Without a scheduler nothing else looks for them."""
+    for request in [desk.send("b") for _ in range(3)]:
+        desk.active.discard(request)
+    last = desk.send("b")
+    assert list(desk.turns._sent) == [last]
 
 
 def test_a_request_ends_once(desk: Desk) -> None:
@@ -308,11 +315,11 @@ async def test_a_request_whose_host_is_busy_waits_in_place(desk: Desk) -> None:
     waits = desk.arrive(second)
     await settle()
     assert not waits.called
-    assert desk.sites.states[second].stage is Stage.WAITING
+    assert second not in desk.turns._sent
     desk.end(first)
     assert desk.time.timers == [5.0]
     desk.time.advance(5.0)
-    assert desk.sites.states[second].stage is Stage.SENT
+    assert second in desk.turns._sent
     await settle()
     assert await waits is None
     assert not desk.turns.is_due("a")
@@ -330,7 +337,7 @@ async def test_requests_that_wait_in_place_go_by_priority_and_then_in_order(desk
         desk.end(under_way)
         desk.time.advance(5.0)
         await settle()
-        (under_way,) = [each for each in waiting if desk.sites.states[each].stage is Stage.SENT]
+        (under_way,) = [each for each in waiting if each in desk.turns._sent]
         sent.append(under_way)
     assert sent == [waiting[1], waiting[0], waiting[2]]
 
@@ -347,7 +354,7 @@ async def test_no_site_has_a_turn_while_a_request_waits_in_place(desk: Desk) -> 
     assert not desk.reserve(desk.request("a"))
     desk.time.advance(1.0)
     await settle()
-    assert desk.sites.states[second].stage is Stage.SENT
+    assert second in desk.turns._sent
     assert desk.sites.dues == []
 
 
@@ -364,7 +371,7 @@ async def test_a_direct_download_may_take_the_turn_before_the_request_that_has_i
     desk.end(direct)
     desk.time.advance(5.0)
     await settle()
-    assert desk.sites.states[reserved].stage is Stage.SENT
+    assert reserved in desk.turns._sent
 
 
 def test_a_request_that_obeys_no_robots_txt_does_not_wait_and_the_next_one_does(
@@ -514,7 +521,7 @@ def test_a_host_that_begins_to_ask_is_busy_with_what_was_sent_before(desk: Desk)
     """And the interval follows the last end, though it was before."""
     first, other, unsent = desk.send("b"), desk.send("c"), desk.request("b")
     desk.keep("b", 5.0)
-    assert desk.turns.hosts["b"].busy == (first,)
+    assert desk.turns.hosts["b"].busy == 1
     assert not desk.turns.is_due("b")
     desk.end(first)
     desk.end(other)
@@ -633,7 +640,6 @@ async def test_a_request_that_was_cancelled_and_comes_again_waits_for_its_interv
     request = desk.send("a")
     desk.active.discard(request)  # cancelled
     desk.active.add(request)
-    desk.sites.states[request].move(Stage.CHECKED)
     waits = desk.arrive(request)
     desk.time.advance(4.9)
     await settle()
@@ -641,7 +647,7 @@ async def test_a_request_that_was_cancelled_and_comes_again_waits_for_its_interv
     desk.time.advance(0.2)
     assert await waits is None
     desk.end(request)
-    assert desk.turns.occupied == {}
+    assert desk.turns._sent == {}
 
 
 def test_a_turn_whose_request_is_used_again_elsewhere_is_freed(desk: Desk) -> None:
@@ -650,7 +656,7 @@ def test_a_turn_whose_request_is_used_again_elsewhere_is_freed(desk: Desk) -> No
     desk.sites.states.begin(request, Stage.HEAD)
     desk.active.discard(request)
     assert desk.turns.end_lost()
-    assert desk.turns.occupied == {}
+    assert desk.turns._awaited == {}
     desk.time.advance(5.1)
     assert desk.turns.is_due("a")
 
