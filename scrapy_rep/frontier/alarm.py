@@ -1,9 +1,12 @@
-"""One timer for the earliest of many times."""
+"""One timer for many times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
 from time import monotonic
+from typing import Any
 
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
@@ -40,3 +43,40 @@ class Alarm:
     def _time_has_come(self) -> None:
         self._timer = None
         self._ring()
+
+
+class Agenda:
+    """Calls ``due(what)`` once for each thing, at the earliest of the times that it was set for.
+
+    ``fail(error)`` is called after a fault: a timer would swallow it, and all later times with it.
+    Things for which the same time may be set have to be comparable.
+    """
+
+    def __init__(self, due: Callable[[Any], None], fail: Callable[[Exception], None]):
+        self._due = due
+        self._fail = fail
+        self._when: dict[Any, float] = {}
+        self._times: list[tuple[float, Any]] = []
+        self.alarm = Alarm(self._time_has_come)
+
+    def set(self, what: Any, when: float) -> None:
+        """Call ``due(what)`` at a time of the monotonic clock, if not before."""
+        if when < self._when.get(what, inf):
+            self._when[what] = when
+            heappush(self._times, (when, what))
+            self.alarm.set(when - monotonic())
+
+    def _time_has_come(self) -> None:
+        try:
+            now = monotonic()
+            for _ in range(len(self._times)):
+                if self._times[0][0] > now:
+                    break
+                when, what = heappop(self._times)
+                if self._when.get(what) == when:
+                    del self._when[what]
+                    self._due(what)
+            if self._times:
+                self.alarm.set(self._times[0][0] - monotonic())
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)

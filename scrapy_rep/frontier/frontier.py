@@ -19,14 +19,12 @@ first, and all requests go to the gate, where they wait in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sized
-from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy_rep.access.authority import Authority, authority_in
-from scrapy_rep.access.entry import CLOCK_TOLERANCE
-from scrapy_rep.frontier.alarm import Alarm
+from scrapy_rep.frontier.alarm import Agenda
 from scrapy_rep.frontier.cluster import ClusterFront
 from scrapy_rep.frontier.front import Front, is_scrapys_scheduler
 from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
@@ -139,10 +137,9 @@ class Frontier:
             not is_scrapys_scheduler(settings) and settings.getbool("SCHEDULER_PERSIST")
         )
         """Whether what the scheduler has at a stop is there in the next run."""
-        self._alarm = Alarm(self._time_has_come)
+        self._agenda = Agenda(self._time_has_come, self.give_up)
+        """When sites are woken that are parked until a time."""
         self._looked_at = 0.0
-        self._last_time = 0.0
-        """The latest time that the clock has said when a site was parked until some time."""
         self._asked_in_vain = False
         self.progress = Progress(
             stats,
@@ -238,7 +235,7 @@ class Frontier:
         self._guarded(self.progress.count_time, False)
         self.is_open = False
         self._demand.close()
-        self._alarm.cancel()
+        self._agenda.alarm.cancel()
         if self._front is not None:
             requests, self._front.requests = self._front.requests, {}
             give_back(requests, enqueue, self._crawler, self._stats)
@@ -324,9 +321,7 @@ class Frontier:
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
-            now = self._clock()
-            self._last_time = max(self._last_time, now)  # the old clock's, until the alarm rings
-            self._alarm.set(block.what - now)
+            self._agenda.set(block, block.what - self._clock() + monotonic())
         return block
 
     def rules_of(self, key: str) -> Block | None:
@@ -394,14 +389,8 @@ class Frontier:
         """Note that another fetch may begin: one takes longer than most, or pauses."""
         self._guarded(self.sites.freed, FETCH)
 
-    def _time_has_come(self) -> None:
-        before, now = self._last_time, self._clock()
-        self._last_time = now
-        if now < before - CLOCK_TOLERANCE:
-            now = inf  # it was set back, and these times are of the old clock: all are asked again
-        following = self._guarded(self.sites.time_is, now)
-        if following is not None:
-            self._alarm.set(following - self._clock())
+    def _time_has_come(self, block: Block) -> None:
+        self._guarded(self.sites.time_has_come, block)
 
     def _end_lost(self) -> bool:
         """End the requests that the downloader no longer has; return whether there were any.
@@ -463,7 +452,7 @@ class Frontier:
         """The seconds after which a site may be ready; None if no site waits for a time."""
         if not self.is_open:
             return None
-        delays = (self._turns.alarm.seconds_left, self._alarm.seconds_left)
+        delays = (each.alarm.seconds_left for each in (self._turns.agenda, self._agenda))
         return min((delay for delay in delays if delay is not None), default=None)
 
     @property

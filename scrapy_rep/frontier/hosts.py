@@ -56,8 +56,6 @@ class PacedHost:
     """The request that has the next turn: it is handed out, and has yet to reach the last step."""
     in_place: list[InPlace] | tuple[()] = ()
     """The requests that wait at the last step."""
-    planned: float | None = None
-    """When it is looked at again."""
     ended: float = NEVER
     """When its last request ended."""
     reserved_until: float = NEVER

@@ -42,7 +42,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import OrderedDict, deque
-from heapq import heappop, heappush
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -175,8 +174,6 @@ class Sites:
         """The site that was woken for a block, and has not been asked yet."""
         self._busy_slots: OrderedDict[Block, None] = OrderedDict()
         """The blocks of slots that are busy, but not full. The first one has waited longest."""
-        self._until: list[tuple[float, int, Site]] = []
-        """The sites that are parked until a time."""
         self._ready: ReadySites[Site] = ReadySites(self._order_of if by_priority else None)
         self._freed_into: dict[State, Line[Site]] = {
             State.FETCH: self._ready.for_fetch,
@@ -281,14 +278,11 @@ class Sites:
             self._make_ready(site, Event.ARRIVED, self._ready.with_rules)
         self.freed(FETCH)
 
-    def time_is(self, now: float) -> float | None:
-        """Wake the sites that were parked until now; return the next such time, if there is one."""
-        while self._until and self._until[0][0] <= now:
-            when, _, site = heappop(self._until)
-            if site.block == (State.UNTIL, when):  # it may have been woken before
-                self._unpark(site)
-                self._make_ready(site, Event.TIME, self._ready.woken)
-        return self._until[0][0] if self._until else None
+    def time_has_come(self, block: Block) -> None:
+        """Wake all sites that are parked until a time."""
+        for site in list(self._parked.get(block, ())):
+            self._unpark(site)
+            self._make_ready(site, Event.TIME, self._ready.woken)
 
     # --- between the states
 
@@ -338,8 +332,6 @@ class Sites:
                 self._busy_slots.pop(block, None)
             else:
                 self._busy_slots[block] = None
-        elif block.state is State.UNTIL:
-            heappush(self._until, (block.what, next(self._numbers), site))
 
     def _unpark(self, site: Site) -> None:
         block = site.block

@@ -31,7 +31,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
-from scrapy_rep.frontier.alarm import Alarm
+from scrapy_rep.frontier.alarm import Agenda
 from scrapy_rep.frontier.hosts import NEVER, PacedHost
 from scrapy_rep.frontier.request_state import to_come_back
 from scrapy_rep.frontier.shared_pace import SharedPace
@@ -116,10 +116,8 @@ class Turns:
         self._awaited: dict[str, PacedHost] = {}
         """The hosts of requests that have a turn next, or wait at the last step."""
         self._numbers = count()
-        self._agenda: list[tuple[float, str]] = []
+        self.agenda = Agenda(self.offer, self._distrust)
         """When hosts are looked at again."""
-        self.alarm = Alarm(self._time_has_come)
-        """Rings when a host is looked at again."""
         self._is_offering = False
         self._fault: Exception | None = None
 
@@ -286,7 +284,7 @@ class Turns:
             with self._places.lent(keeps_its_own=keeps_its_own) as take_back:
                 turn.addCallback(take_back)
                 if not host.busy:
-                    self._look_at(host, max(host.due, monotonic()))
+                    self.agenda.set(host.name, max(host.due, monotonic()))
                 if await maybe_deferred_to_future(turn):
                     return None
         except BaseException:  # it was cancelled, perhaps after the grant
@@ -308,7 +306,7 @@ class Turns:
 
     def close(self) -> None:
         """End everything: the crawl is over."""
-        self.alarm.cancel()
+        self.agenda.alarm.cancel()
         self.return_all(is_over=True)
         if self._shared is not None:
             self._shared.close()
@@ -394,7 +392,7 @@ class Turns:
             return
         if self._is_offering:
             # A request that gets its turn may give it back at once, one within the other.
-            self._look_at(host, monotonic())
+            self.agenda.set(name, monotonic())
             return
         self._is_offering = True
         try:
@@ -435,32 +433,7 @@ class Turns:
         reserved_until = NEVER if host.reserved_for is None else host.reserved_until
         when = max(host.due, reserved_until)
         if when > now and not host.busy:
-            self._look_at(host, when)
-
-    # --- one timer for all hosts
-
-    def _look_at(self, host: PacedHost, when: float) -> None:
-        """Look at a host at a time, or before."""
-        if host.planned is None or when < host.planned:
-            host.planned = when
-            heappush(self._agenda, (when, host.name))
-            self.alarm.set(when - monotonic())
-
-    def _time_has_come(self) -> None:
-        try:
-            now = monotonic()
-            for _ in range(len(self._agenda)):
-                if self._agenda[0][0] > now:
-                    break
-                when, name = heappop(self._agenda)
-                host = self.hosts.get(name)
-                if host is not None and host.planned == when:
-                    host.planned = None
-                    self.offer(name)
-            if self._agenda:
-                self.alarm.set(self._agenda[0][0] - monotonic())
-        except Exception as error:  # noqa: BLE001  # no other timer would look at these hosts
-            self._distrust(error)
+            self.agenda.set(host.name, when)
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""

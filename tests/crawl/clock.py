@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
-from scrapy_rep.frontier.alarm import Alarm
+from scrapy_rep.frontier.alarm import Agenda
 
 DAY = 86_400.0
 
@@ -45,20 +46,21 @@ def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
 
 
 def pass_quickly(monkeypatch: pytest.MonkeyPatch) -> Ahead:
-    """From here on the package goes by a clock on which the frontier's alarm rings at once."""
+    """From here on the package goes by a clock on which all that the frontier waits for is near."""
     clock = take_over(monkeypatch)
 
-    class QuickAlarm(Alarm):
-        """The time for which it is set passes in a moment."""
+    class QuickAgenda(Agenda):
+        """The first time for which it is set passes in a moment."""
 
-        def set(self, seconds: float) -> None:
-            if self.seconds_left is None:
-                self._passes = seconds
-            super().set(min(seconds, _MOMENT))
+        def set(self, what: Any, when: float) -> None:
+            now = time.monotonic()
+            if self.alarm.seconds_left is None:
+                self._passes = when - now + 0.001  # the call took a moment
+            super().set(what, min(when, now + _MOMENT))
 
         def _time_has_come(self) -> None:
             clock.seconds += self._passes
             super()._time_has_come()
 
-    monkeypatch.setattr("scrapy_rep.frontier.frontier.Alarm", QuickAlarm)
+    monkeypatch.setattr("scrapy_rep.frontier.frontier.Agenda", QuickAgenda)
     return clock

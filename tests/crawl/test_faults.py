@@ -187,5 +187,5 @@ async def test_a_fault_where_a_timer_looks_at_a_host_is_no_hang(
     village: Village, lasting: bool
 ) -> None:
     """Nothing else would look at the host again, or at those behind it."""
-    named = ("self.offer()",)
+    named = ("self._due()",)
     assert await struck(MODULES, village.visit, list, lasting=lasting, named=named) == []

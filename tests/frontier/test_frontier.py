@@ -16,6 +16,7 @@ from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.frontier.alarm import Agenda
 from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.request_state import RequestState, to_come_back
@@ -38,7 +39,7 @@ class Neighbours:
         self.begun: list[Request] = []
         self.due: set[str] = set()
         self.intervals: dict[str, float] = {}
-        self.alarm = SimpleNamespace(seconds_left=None)
+        self.agenda = Agenda(lambda what: None, lambda error: None)
         self.looks = 0
         self.waits: dict[str, float] = {}
 
@@ -357,9 +358,8 @@ def test_a_site_that_waits_until_a_time_goes_then(crawl: Crawl) -> None:
     a, b = crawl.schedule("a.example/", "b.example/")
     assert crawl.next() is None
     assert crawl.frontier.next_request_delay == 20.0
-    crawl.neighbours.alarm.seconds_left = 5.0
+    crawl.neighbours.agenda.set("c.example", now + 5.0)
     assert crawl.frontier.next_request_delay == 5.0
-    crawl.neighbours.alarm.seconds_left = None
     crawl.neighbours.blocks.clear()
     crawl.time.advance(19.9)
     assert crawl.next() is None
