@@ -12,7 +12,6 @@ from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.stop import StopWatch
 from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.gate.account import Account
-from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.explain import Explainer
 from scrapy_rep.gate.gate import Gate
 from scrapy_rep.gate.identity import Identity
@@ -76,7 +75,8 @@ class Parts:
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge, self._sent)
-        self.account = Account(stats, self._make_decisions(), self.overrides)
+        told = SignalSender(crawler), identity.usable, self.cache.held, self._weigh, self._sent
+        self.account = Account(stats, self.overrides, *told)
         self.gate = Gate(
             identity=identity,
             cache=self.cache,
@@ -155,17 +155,6 @@ class Parts:
             ended=self.frontier.arrived,
             waiting=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
-        )
-
-    def _make_decisions(self) -> Decisions:
-        return Decisions(
-            SignalSender(self._crawler),
-            self.identity.usable,
-            self.cache.held,
-            self._weigh,
-            self.settings.pace_policy,
-            self.overrides,
-            self._sent,
         )
 
     def _weigh(self, authority: Authority, cached: CachedRules) -> None:

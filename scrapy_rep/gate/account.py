@@ -1,19 +1,39 @@
-"""Keeps account of what becomes of requests: stats, log lines, the signal, the overrides."""
+"""Keeps account of what becomes of requests: stats, log lines, overrides, and the signal.
+
+The signal is ``robots_decided``. If nothing listens to it, no decision is made up.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
-from scrapy_rep.access.outcome import Cause
-from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.access.authority import usable_authority_of
+from scrapy_rep.access.in_force import RulesInForce
+from scrapy_rep.exceptions import (
+    BY_PAGE_DIRECTIVE,
+    BY_USAGE_PREFERENCE,
+    RobotsForbidden,
+    RobotsUnreachable,
+)
+from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.gate.use import note
+from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
+from scrapy_rep.signals import (
+    BYPASSED,
+    WITHOUT_A_NAME,
+    RobotsDecision,
+    SignalSender,
+    robots_decided,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.gate.decisions import Decisions
+    from scrapy_rep.access.outcome import Cause
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
@@ -26,12 +46,90 @@ class Account:
 
     A listener may refuse a request that would pass: the methods that tell of one raise its
     ``IgnoreRequest``, and the request is not counted.
+
+    ``agent_of(request)`` returns the names that a request goes by; ``known(authority)`` what memory
+    holds, usable or not; ``weigh`` measures rules again that were asked for a verdict;
+    ``sent(request, page)`` is a page as it is sent.
     """
 
-    def __init__(self, stats: RepStats, decisions: Decisions, overrides: AppliedOverrides):
+    def __init__(
+        self,
+        stats: RepStats,
+        overrides: AppliedOverrides,
+        signals: SignalSender,
+        agent_of: Callable[[Request], tuple[str, ...]],
+        known: Callable[[Authority], CachedRules | None],
+        weigh: Callable[[Authority, CachedRules], None],
+        sent: Callable[[Request, str], str],
+    ):
         self._stats = stats
-        self._decisions = decisions
         self._overrides = overrides
+        self._signals = signals
+        self._agent_of = agent_of
+        self._known = known
+        self._weigh = weigh
+        self._sent = sent
+
+    # --- what goes on
+
+    def passed(
+        self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None = None
+    ) -> None:
+        """Tell of a request that goes on, and note what is said about its use.
+
+        ``requested`` is given for a response of another page than was asked for: the URL of the
+        request.
+        """
+        if self._signals.is_heard(robots_decided):
+            self._tell_of_pass(asked, cached, judgement, requested)
+        note(asked.request, judgement.noted)
+        if judgement.verdict is not None:
+            self._overrides.count_allowed(
+                asked, cached, judgement.verdict, judgement.override, judgement.pace
+            )
+        if cached.stale:
+            self._stats.inc(names.STALE)
+
+    def _tell_of_pass(
+        self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None
+    ) -> None:
+        verdict = judgement.verdict
+        if verdict is None:
+            verdict = cached.verdict(asked.authority, asked.url, asked.agent)
+            if cached.count_verdict():
+                self._weigh(asked.authority, cached)
+        is_page = requested is None
+        self._tell(
+            RobotsDecision(
+                *asked,
+                verdict,
+                cached.in_force,
+                requested,
+                self._delay(asked, judgement) if is_page else None,
+                _preferences(asked, cached) if is_page else None,
+            )
+        )
+
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Tell of and count a request for the rules themselves, which waits for none.
+
+        It is allowed by definition (RFC 9309 section 2.2.2).
+        """
+        if self._signals.is_heard(robots_decided):
+            self._tell(RobotsDecision(*asked, Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)))
+        self._stats.inc(names.ALLOWED)
+
+    def bypassed(self, request: Request) -> None:
+        """Tell of and count a request that does not obey robots.txt: an override without a name."""
+        if self._signals.is_heard(robots_decided):
+            page = self._page_of(request)
+            authority = usable_authority_of(page)
+            verdict = Verdict(allowed=True, reason=BYPASSED, override=WITHOUT_A_NAME)
+            agent = self._agent_of(request)
+            self._tell(RobotsDecision(request, page, authority, agent, verdict))
+        self._stats.inc(names.BYPASSED)
+
+    # --- what is refused
 
     def refused(
         self,
@@ -52,40 +150,6 @@ class Account:
         self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
         self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
-    def passed(
-        self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None = None
-    ) -> None:
-        """Tell of a request that goes on, and note what is said about its use.
-
-        ``requested`` is given for a response of another page than was asked for: the URL of the
-        request.
-        """
-        self._decisions.passed(asked, cached, judgement, requested)
-        note(asked.request, judgement.noted)
-        if judgement.verdict is not None:
-            self._overrides.count_allowed(
-                asked, cached, judgement.verdict, judgement.override, judgement.pace
-            )
-        if cached.stale:
-            self._stats.inc(names.STALE)
-
-    def passed_without_rules(self, asked: Asked) -> None:
-        """Tell of and count a request for the rules themselves, which waits for none.
-
-        It is allowed by definition (RFC 9309 section 2.2.2).
-        """
-        self._decisions.passed_without_rules(asked)
-        self._stats.inc(names.ALLOWED)
-
-    def bypassed(self, request: Request) -> None:
-        """Tell of and count a request that does not obey robots.txt."""
-        self._decisions.bypassed(request)
-        self._stats.inc(names.BYPASSED)
-
-    def ended(self, request: Request, refusal: Exception, final_url: str = "") -> None:
-        """Tell of what a request ended in, or the response whose final URL is given."""
-        self._decisions.refused(request, refusal, final_url)
-
     def unreachable(
         self,
         request: Request,
@@ -101,3 +165,74 @@ class Account:
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
         return RobotsUnreachable(authority, cause, detail=detail)
+
+    def ended(self, request: Request, error: Exception, final_url: str = "") -> None:
+        """Tell of what a request ended in, or the response whose final URL is given.
+
+        An error that is not a refusal is ignored.
+        """
+        if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
+            return
+        if not self._signals.is_heard(robots_decided):
+            return
+        cached = None if error.authority is None else self._known(error.authority)
+        if cached is None or not _rests_on(cached, error):
+            rules = RulesInForce()
+        else:
+            rules = cached.in_force
+        statement, page = getattr(error, "statement", None), self._page_of(request)
+        said = None if statement is None else {str(statement.category): str(statement.answer)}
+        decision = RobotsDecision(
+            request,
+            final_url or page,
+            error.authority,
+            self._agent_of(request),
+            error.verdict,
+            rules,
+            requested=page if final_url else None,
+            preferences=said,
+            error=error,
+        )
+        self._signals.send(robots_decided, decision=decision, request=request)
+
+    # --- what listeners are told
+
+    def _tell(self, decision: RobotsDecision) -> None:
+        """Send that a request goes on; raise the ``IgnoreRequest`` of a listener."""
+        request = decision.request
+        refusal = self._signals.send(robots_decided, decision=decision, request=request)
+        if refusal is not None:
+            raise refusal
+
+    def _page_of(self, request: Request) -> str:
+        """Return the URL of the page that was asked for; that of the request if it names none."""
+        try:
+            return self._sent(request, page_of(request))
+        except ValueError:
+            return request.url
+
+    def _delay(self, asked: Asked, judgement: Judgement) -> float | None:
+        """Return the interval in seconds that the rules ask for; None if none, or overridden."""
+        pace = None if judgement.pace is None else judgement.pace.pace
+        if pace is None or asked.authority in self._overrides:
+            return None
+        return round(pace.interval, 3) or None
+
+
+def _preferences(asked: Asked, cached: CachedRules) -> dict[str, str] | None:
+    """Return what a robots.txt says about the use of a page, by category; None if nothing."""
+    robots = cached.robots
+    if robots is None or not speaks_of_use(robots):
+        return None
+    said = preferences(robots, asked.url, asked.agent)
+    return None if said is None else said.answers or None
+
+
+def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
+    """Return whether a refusal follows from what is known of the site.
+
+    Otherwise the crawler failed, or the page that the request was found on refused it.
+    """
+    if isinstance(error, RobotsUnreachable):
+        return cached.unreachable and cached.cause == error.cause
+    return error.by != BY_PAGE_DIRECTIVE

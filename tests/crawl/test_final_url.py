@@ -292,7 +292,7 @@ async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_s
 INVOLVED = (
     "gate.gate",
     "gate.judge",
-    "gate.decisions",
+    "gate.account",
     "gate.page_url",
     "downloadermiddlewares",
     "records.recorder",

@@ -16,10 +16,10 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.policy import Policy, standing
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.gate.account import Account
-from scrapy_rep.gate.decisions import Decisions
 from scrapy_rep.gate.judge import Judgement
-from scrapy_rep.gate.overrides import AppliedOverrides
+from scrapy_rep.gate.overrides import AppliedOverrides, PaceToKeep
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.gate.use import UseOfPages, noted_for
 from scrapy_rep.settings import RepSettings
@@ -41,7 +41,7 @@ ASKED = Asked(Request(URL), URL, authority(), ("mybot",))
 
 
 class Told:
-    """The decisions of a crawl with some rules, and what a listener is told of them."""
+    """The account of a crawl with some rules, and what a listener is told of them."""
 
     def __init__(self, rules: bytes = b"User-agent: *\nDisallow: /private\n") -> None:
         now = time.time()
@@ -49,15 +49,13 @@ class Told:
         self.rules = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(rules), now)
         self.crawler = get_crawler()
         self.weighed = 0
-        paces = RepSettings().pace_policy
-        sender = SignalSender(self.crawler)
-        self.decisions = Decisions(
-            sender,
+        self.account = Account(
+            RepStats(),
+            AppliedOverrides((), RepStats(), RepSettings().pace_policy, time.time),
+            SignalSender(self.crawler),
             lambda _: ASKED.agent,
             lambda _: self.rules,
             self._weigh,
-            paces,
-            (),
             lambda _, page: page,
         )
         self.heard: list[RobotsDecision] = []
@@ -76,10 +74,10 @@ class Told:
 def test_nothing_is_asked_if_nothing_listens() -> None:
     """No verdict, no digest, no preferences."""
     told = Told()
-    told.decisions.passed(ASKED, told.rules, Judgement())
+    told.account.passed(ASKED, told.rules, Judgement())
     assert told.rules.verdicts == 0
     told.listen()
-    told.decisions.passed(ASKED, told.rules, Judgement())
+    told.account.passed(ASKED, told.rules, Judgement())
     assert told.rules.verdicts == 1
 
 
@@ -88,7 +86,7 @@ def test_rules_that_grow_with_verdicts_are_measured() -> None:
     told = Told()
     told.listen()
     for _ in range(256):
-        told.decisions.passed(ASKED, told.rules, Judgement())
+        told.account.passed(ASKED, told.rules, Judgement())
     assert told.weighed == 2
 
 
@@ -107,7 +105,7 @@ def test_a_listener_may_refuse_what_goes_on(what: str) -> None:
         raise error
 
     told.crawler.signals.connect(refuse, signal=robots_decided)
-    tell = getattr(told.decisions, what)
+    tell = getattr(told.account, what)
     tell(*arguments[what])
     error = IgnoreRequest("not today")
     with pytest.raises(IgnoreRequest, match="not today"):
@@ -118,7 +116,7 @@ def test_another_error_is_no_decision() -> None:
     """What is not a refusal ends a request, too."""
     told = Told()
     told.listen()
-    told.decisions.refused(ASKED.request, IgnoreRequest("by another component"))
+    told.account.ended(ASKED.request, IgnoreRequest("by another component"))
     assert told.heard == []
 
 
@@ -128,7 +126,7 @@ def test_listeners_are_heard_of_if_scrapy_hides_them(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("scrapy_rep.signals.dispatcher", nothing)
     told = Told()
     told.listen()
-    told.decisions.passed(ASKED, told.rules, Judgement())
+    told.account.passed(ASKED, told.rules, Judgement())
     assert len(told.heard) == 1
 
 
@@ -138,19 +136,18 @@ def test_what_was_said_about_the_use_of_a_page_is_forgotten_when_new_rules_say_n
     request = Request(URL)
     asked = ASKED._replace(request=request)
     use = UseOfPages(RepSettings())
-    overrides = AppliedOverrides((), RepStats(), RepSettings().pace_policy, time.time)
-    account = Account(RepStats(), told.decisions, overrides)
-    account.passed(asked, told.rules, Judgement(noted=use.said(asked, told.rules)))
+    told.account.passed(asked, told.rules, Judgement(noted=use.said(asked, told.rules)))
     assert noted_for(request) is not None
-    account.passed(asked, Told().rules, Judgement())
+    told.account.passed(asked, Told().rules, Judgement())
     assert noted_for(request) is None
 
 
 def test_a_decision_by_rules_has_every_field() -> None:
     """Each has a default, so nothing else names one that is not set."""
-    told = Told(b"User-agent: *\nCrawl-delay: 2\nContent-Usage: search=y\nDisallow: /x\n")
+    told = Told(b"User-agent: *\nContent-Usage: search=y\nDisallow: /x\n")
     told.listen()
-    told.decisions.passed(ASKED, told.rules, Judgement())
+    pace = PaceToKeep(RequestedPace(2.0), ASKED.agent)
+    told.account.passed(ASKED, told.rules, Judgement(pace=pace))
     [heard] = told.heard
     unset = {each.name for each in fields(heard) if getattr(heard, each.name) is None}
     assert unset == {"requested", "error"}

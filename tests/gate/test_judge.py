@@ -12,7 +12,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer
-from scrapy_rep.gate.decisions import Decisions
+from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
@@ -53,13 +53,13 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
         heard.append(decision)
 
     crawler.signals.connect(hear, signal=robots_decided)
-    sender = SignalSender(crawler)
-    decisions = Decisions(
-        sender, lambda _: AGENT, bench.cache.held, bench.cache.weigh, paces, (), str
+    of_cache = bench.cache.held, bench.cache.weigh
+    account = Account(
+        RepStats(), overriding(bench), SignalSender(crawler), lambda _: AGENT, *of_cache, str
     )
     for number in range(48):
         judgement = judge.judge(asked(path.format(number)), cached)
-        decisions.passed(asked(path.format(number)), cached, judgement)
+        account.passed(asked(path.format(number)), cached, judgement)
     assert len(heard) == 48
     assert cached.robots is not None
     assert bench.cache.octets >= cached.robots.size > 1_000_000

@@ -23,8 +23,9 @@ from scrapy_rep.access.in_force import RulesInForce
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.gate.decisions import Decisions
+from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.judge import Judgement
+from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, encoded
 from scrapy_rep.records.recorder import DecisionRecorder, Run
@@ -104,7 +105,7 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
         (tmp_path / name).mkdir()
         crawl = Recorded(tmp_path / name / "log", rules_of_usual_size(), log_urls=name)
         error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
-        crawl.decisions.refused(Request("http://a/"), error, final_url=url)
+        crawl.account.ended(Request("http://a/"), error, final_url=url)
         crawl.recorder.close()
         assert [line["url"] for line in lines_in(tmp_path / name)] == [shown]
 
@@ -118,7 +119,7 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
         error = RobotsUnreachable(SITE, cause)
-        crawl.decisions.refused(request, error)
+        crawl.account.ended(request, error)
     crawl.recorder.close()
     found = lines_in(tmp_path)
     assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
@@ -136,9 +137,11 @@ class Recorded:
         self.crawler = get_crawler()
         self.recorder = DecisionRecorder(settings, RepStats(self.crawler.stats), time.time, RUN)
         self.crawler.signals.connect(self.recorder.decided, signal=robots_decided)
-        self.decisions = Decisions(
+        stats = RepStats()
+        self.account = Account(
+            stats, AppliedOverrides((), stats, settings.pace_policy, time.time),
             SignalSender(self.crawler), lambda _: ("mybot",), lambda _: known, lambda *_: None,
-            settings.pace_policy, (), lambda _, page: page,
+            lambda _, page: page,
         )  # fmt: skip
 
 
@@ -168,10 +171,10 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     rules = rules_of_usual_size()
     crawl = Recorded(tmp_path / "log", rules)
     request = Request("http://a.example/a")
-    crawl.decisions.refused(request, error)
+    crawl.account.ended(request, error)
     asked = Asked(request, request.url, SITE, ("mybot",))
     for _ in range(2):
-        crawl.decisions.passed(asked, rules, Judgement())
+        crawl.account.passed(asked, rules, Judgement())
     crawl.recorder.close()
     refused, first = lines_in(tmp_path)
     rests_on = ("status", "digest", "record", "failure_record", "age")
