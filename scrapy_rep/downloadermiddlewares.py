@@ -133,7 +133,7 @@ class RepDownloaderMiddleware:
             waits = self._parts.turns.arrive(request)
             if waits is None:
                 return None
-            self._parts.stop.watch()
+            self._parts.watch_for_stop()
             returned = await waits
             return await self._parts.gate.check_again(request) if returned is None else returned
         except Exception as error:  # noqa: BLE001

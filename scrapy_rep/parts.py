@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
-from scrapy_rep.frontier.stop import StopWatch
 from scrapy_rep.frontier.turns import Turns
 from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.explain import Explainer
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("scrapy_rep")
 
+_LOOK: Final = 0.1
+"""Seconds between two looks at the engine."""
+
+_GRACE: Final = 0.3
+"""Seconds that a fetch may take in all when the crawl is found to be stopping."""
+
 
 class Parts:
     """The parts of one crawl. Raises ``ValueError`` for a bad setting."""
@@ -58,18 +65,9 @@ class Parts:
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.frontier = Frontier(crawler, scrapy, stats, self.places, time.time)
-        shared, unshared = self._shared_turns()
-        self.turns = Turns(
-            crawler,
-            settings,
-            scrapy,
-            self.places,
-            self.frontier,
-            stats,
-            shared=shared,
-            unshared=unshared,
-        )
-        self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self._end_lost)
+        beside = scrapy, self.places, self.frontier, stats
+        self.turns = Turns(crawler, settings, *beside, *self._shared_turns())
+        self._alarm = Alarm(self._look_for_stop)
         self.cache = self._make_cache()
         self.overrides = AppliedOverrides(overrides, stats, settings.pace_policy, time.time)
         use = None if settings.preferences == "off" else UseOfPages(settings)
@@ -102,7 +100,7 @@ class Parts:
         """Close what is open: nothing is fetched, granted or stored any more."""
         self.overrides.close()
         self.frontier.progress.close()
-        self.stop.close()
+        self._alarm.cancel()
         self.cache.interrupt()
         self.turns.close()
         self.store.close()
@@ -151,7 +149,7 @@ class Parts:
             Refresher(*known_by, *fetched_by, self.frontier.may_fetch),
             RobotsParsed(self._crawler, settings.timeout),
             parse=settings.parse,
-            started=self.stop.watch,
+            started=self.watch_for_stop,
             ended=self.frontier.arrived,
             waiting=self.frontier.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
@@ -166,13 +164,22 @@ class Parts:
         if (void := robots.pace(agent).void) is not None:
             robots.keep(("void", agent), lambda: self.stats.void_pace(authority, void))
 
-    def _is_busy(self) -> bool:
-        return self.places.waiting > 0 or self.cache.flights > 0
+    def watch_for_stop(self) -> None:
+        """Look at the engine from time to time for as long as a request waits or a fetch goes on.
 
-    def _end_lost(self) -> None:
-        self.turns.end_lost()
-        self.cache.end_lost()
+        No signal says that a stop begins. Direct downloads go on waiting for their rules and their
+        turn, and the stop waits for them, as for any download of Scrapy's own: nothing would make
+        them again.
+        """
+        self._alarm.set(_LOOK)
 
-    def _interrupt(self, started_before: float) -> None:
-        self.cache.interrupt(started_before, self.gate.is_direct)
-        self.turns.return_all()
+    def _look_for_stop(self) -> None:
+        try:
+            if self.scrapy.is_closing:
+                self.cache.interrupt(monotonic() - _GRACE, self.gate.is_direct)
+                self.turns.return_all()
+            self.turns.end_lost()  # a download that is cancelled sends no signal
+            self.cache.end_lost()
+        finally:  # the stop waits for the next look, also after a fault in this one
+            if self.places.waiting or self.cache.flights:
+                self.watch_for_stop()

@@ -1,20 +1,31 @@
-"""Requests that were read ahead from a scheduler that cannot be asked for those of one site."""
+"""Requests that were read ahead from a scheduler that cannot be asked for those of one site.
+
+When the crawl closes, they go back to it, in the order they came out in.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from scrapy_rep.frontier.request_state import to_come_back
+from scrapy_rep.robotstxt.printable import without_credentials
+
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+    from scrapy_rep.stats import RepStats
 
 logger = logging.getLogger("scrapy_rep")
 
@@ -97,3 +108,52 @@ class Front:
                 usual,
             )
         return True
+
+    def give_back(
+        self, enqueue: Callable[[Request], bool], crawler: Crawler, stats: RepStats
+    ) -> None:
+        """Give all requests back to the scheduler, which is about to close."""
+        requests, self.requests = self.requests, {}
+        where = "DISK" if self._settings["JOBDIR"] else "MEMORY"
+        queue = load_object(self._settings[f"SCHEDULER_{where}_QUEUE"])
+        start_queue = load_object(self._settings[f"SCHEDULER_START_{where}_QUEUE"] or queue)
+        first_first, last_first = in_order_of_queues(requests, queue, start_queue)
+        for request in first_first + last_first:
+            if not _is_kept(request, enqueue, stats):
+                page = without_credentials(request.url)
+                logger.warning("The scheduler did not take back <%s>; it is lost", page)
+                crawler.signals.send_catch_log(
+                    signals.request_dropped, request=request, spider=crawler.spider
+                )
+
+
+def in_order_of_queues(
+    requests: Iterable[Request], queue: type[Any], start_queue: type[Any]
+) -> tuple[list[Request], list[Request]]:
+    """Return requests as they go back to queues that give out the first one first, and the others.
+
+    A queue that gives out the last one first gets them in reverse, so that their order is restored.
+    Start requests may have a queue of their own.
+    """
+    first_first: list[Request] = []
+    last_first: list[Request] = []
+    for request in requests:
+        its_queue = start_queue if request.meta.get("is_start_request") else queue
+        (last_first if _is_last_first(its_queue) else first_first).append(request)
+    return first_first, last_first[::-1]
+
+
+def _is_last_first(queue: type[Any]) -> bool:
+    """Return whether a queue gives out the request first that it got last.
+
+    The classes of Scrapy's own queues are made by functions, and only a base has a telling name.
+    """
+    return any("lifo" in base.__name__.lower() for base in queue.__mro__)
+
+
+def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepStats) -> bool:
+    try:
+        return enqueue(to_come_back(request))
+    except Exception as error:  # noqa: BLE001  # a custom scheduler may raise anything
+        stats.own_fault("Giving a request back to the scheduler", error, "the request is lost")
+        return False

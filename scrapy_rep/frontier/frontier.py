@@ -32,7 +32,6 @@ from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored
 from scrapy_rep.frontier.sites import MOST_ASKED, SiteQueues, Sites
 from scrapy_rep.frontier.states import FETCH, REFUSED, Block, Stage, State
-from scrapy_rep.frontier.stop import give_back
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -237,8 +236,7 @@ class Frontier:
         self._demand.close()
         self._agenda.alarm.cancel()
         if self._front is not None:
-            requests, self._front.requests = self._front.requests, {}
-            give_back(requests, enqueue, self._crawler, self._stats)
+            self._front.give_back(enqueue, self._crawler, self._stats)
 
     def _choose_if_open(self) -> bool:
         """Choose the next request. Return False if there is none, and the frontier is open."""

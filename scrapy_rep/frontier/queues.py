@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
+from scrapy_rep.frontier.front import in_order_of_queues
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.limits import most_files, slot_of
 from scrapy_rep.frontier.request_state import restored
-from scrapy_rep.frontier.stop import in_order_of_queues
 from scrapy_rep.robotstxt.printable import printable_error, without_credentials
 
 if TYPE_CHECKING:
