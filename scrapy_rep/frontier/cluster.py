@@ -40,6 +40,9 @@ _SHORT_WAIT: Final = 0.3
 _LONGEST: Final = 60.0
 """Seconds after which the requests to an unreachable site are looked at again."""
 
+_RULES: Final = Block(State.RULES)
+"""What blocks a request that lacks rules, whichever these are."""
+
 _START_LIST: Final = 1.0
 """Seconds between two looks at the start list of a spider."""
 
@@ -111,20 +114,16 @@ class ClusterFront(Front):
         ``site`` is that of the request; None if this worker has no other request to it.
         """
         if site is None:
-            if not (lacks_rules and self._is_crowded):
-                return True
-            wait = UNDER_WAY
-        elif site.state is State.ROOM:
+            return not lacks_rules or self.keep(request, _RULES, False)
+        block: Any = site.block
+        if site.state is State.TURN:
+            return self.keep(request, block, True)
+        wait = _SHORT_WAIT
+        if site.state is State.ROOM:
             if site.size < self._most_of_a_site and not self._is_crowded:
                 return True
-            block: Any = site.block
             self._put_off[block.what] = key
             wait = _ENOUGH
-        elif site.state is State.TURN:
-            block = site.block
-            return self._keep_for_turn(request, block.what, has_another=True)
-        else:
-            wait = _SHORT_WAIT
         self._give_back(request, wait)
         return False
 
@@ -133,30 +132,26 @@ class ClusterFront(Front):
 
         ``has_another`` says that another one waits for the same.
         """
+        wait, interval = _ENOUGH, None
         if block.state is State.TURN:
-            return self._keep_for_turn(request, block.what, has_another=has_another)
-        if block.state is State.UNTIL:
+            if not (has_another or self.returns(block.what)):
+                return True
+            if self._shares_pace:
+                interval = self._turns.interval_of(block.what)
+                wait = self._turns.wait_for(block.what)
+                wait = wait if wait > _SHORT_WAIT else interval
+        elif block.state is State.UNTIL:
             wait = min(max(block.what - self._clock(), _ENOUGH), _LONGEST)
         elif not self._is_crowded:
             return True
-        else:
-            wait = UNDER_WAY if block.state is State.RULES else _ENOUGH
-        self._give_back(request, wait)
+        elif block.state is State.RULES:
+            wait = UNDER_WAY
+        self._give_back(request, wait, interval)
         return False
 
     def returns(self, host: str) -> bool:
         """Return whether what waits for a turn of a host should go back."""
         return self._shares_pace and self._turns.wait_for(host) > _SHORT_WAIT
-
-    def _keep_for_turn(self, request: Request, host: str, *, has_another: bool) -> bool:
-        if not (has_another or self.returns(host)):
-            return True
-        wait, interval = self._turns.wait_for(host), self._turns.interval_of(host)
-        if not self._shares_pace:
-            self._give_back(request, _ENOUGH)
-        else:
-            self._give_back(request, wait if wait > _SHORT_WAIT else interval, interval)
-        return False
 
     def _give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
         if self._is_crowded:

@@ -254,28 +254,23 @@ class Frontier:
 
     def _next_of_front(self, front: Front, pop: Callable[[], Request | None]) -> Request | None:
         for _ in range(MOST_ASKED):
-            if not self.is_open:
-                request = next(iter(front.requests), None)
-                if request is None:
-                    return None if (found := pop()) is None else restored(found)
-            elif not self._choose_if_open():
-                if self.sites.is_ready or front.is_full():
-                    return None
-                popped = pop()
-                if popped is None:
-                    return None
+            if self._choose_if_open():
+                request, self.chosen = self.chosen, None
+                if not self.is_open:
+                    request = next(iter(front.requests), None)
+                    if request is None:
+                        return None if (found := pop()) is None else restored(found)
+                if request in front.requests:  # otherwise it has gone back
+                    del front.requests[request]
+                    return request
+            elif self.sites.is_ready or front.is_full() or (popped := pop()) is None:
+                return None
+            else:
                 request = self._guarded(self.distinct, popped, front.requests)
                 if request is None:  # a fault must not cost it
                     return popped
                 front.requests[request] = None
                 self._guarded(self._read_ahead, front, request)
-                continue
-            else:
-                request, self.chosen = self.chosen, None
-                if request not in front.requests:  # a fault, or it has gone back
-                    continue
-            del front.requests[request]
-            return request
         self.scrapy.wake()
         return None
 

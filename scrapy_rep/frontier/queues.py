@@ -108,7 +108,13 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
 
     def _not_kept(self, error: OSError) -> ValueError:
         """Return what tells Scrapy's scheduler to keep a request in memory; say so once."""
-        self._complain(error)
+        if not self._could_not_keep:
+            self._could_not_keep = True
+            logger.warning(
+                "Requests stay in memory from now on if their queue cannot be kept on disk: %s. "
+                "Scrapy keeps two or three files open for each site",
+                error,
+            )
         return ValueError(f"it cannot be kept on disk: {error}")
 
     def take(self, key: str) -> Request | None:
@@ -248,15 +254,6 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
                 lost,
                 key,
                 aside,
-            )
-
-    def _complain(self, error: OSError) -> None:
-        if not self._could_not_keep:
-            self._could_not_keep = True
-            logger.warning(
-                "Requests stay in memory from now on if their queue cannot be kept on disk: %s. "
-                "Scrapy keeps two or three files open for each site",
-                error,
             )
 
 

@@ -68,11 +68,6 @@ MOST_ASKED: Final = 50
 MOST_HEADS: Final = 3
 """How many requests of a site may ask for its rules. Each may go by a proxy of its own."""
 
-_CROWDED: Final = (State.FETCH, State.ROOM)
-"""The states in which a hundred thousand sites may wait for one thing. To take the first entry out
-of a dict takes as long as it has had entries before that one; an OrderedDict is five times as large
-as the dict of a site or two."""
-
 
 class SiteQueues(Protocol):
     """The requests of many sites, in memory or on disk."""
@@ -168,8 +163,11 @@ class Sites:
         self.by_key: dict[str, Site] = {}
         """The sites that have requests."""
         self._numbers = count()
-        self._parked: dict[Block, dict[Site, None]] = {}
-        """The sites that are parked for each block. The first one has waited longest."""
+        self._parked: dict[Block, OrderedDict[Site, None]] = {}
+        """The sites that are parked for each block. The first one has waited longest.
+
+        To take the first one of a hundred thousand out of a plain dict would take long.
+        """
         self._woken_for: dict[Block, Site] = {}
         """The site that was woken for a block, and has not been asked yet."""
         self._busy_slots: OrderedDict[Block, None] = OrderedDict()
@@ -318,15 +316,10 @@ class Sites:
     def _park(self, site: Site, event: Event, block: Block) -> None:
         self._move(site, event, block.state)
         site.block = block
-        if block not in self._parked:
-            self._parked[block] = OrderedDict() if block.state in _CROWDED else {}
-        parked = self._parked[block]
+        parked = self._parked.setdefault(block, OrderedDict())
         parked[site] = None
-        if site.has_waited_for is not None and isinstance(parked, OrderedDict):
-            if block.state is State.ROOM:
-                parked.move_to_end(site, last=False)
-        elif site.has_waited_for is block.state is State.TURN:
-            self._parked[block] = {site: None, **parked}  # a host has few authorities
+        if site.has_waited_for is not None and block.state in (State.ROOM, site.has_waited_for):
+            parked.move_to_end(site, last=False)
         if block.state is State.ROOM:
             if self._admission.is_full(block):
                 self._busy_slots.pop(block, None)

@@ -7,8 +7,8 @@ Four sources are asked, in this order: the meta of the request, the spider, the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 _MOST_REMEMBERED = 1_000
-"""Names whose tokens are remembered; past that all are forgotten."""
+"""Names whose tokens are remembered, and as many User-Agents."""
 
 
 def name_added_by_scrapy(crawler: Crawler) -> bytes:
@@ -70,13 +70,14 @@ class Identity:
 
     def __init__(self, crawler: Crawler, settings: RepSettings):
         self._crawler = crawler
-        self._remembered: dict[Any, tuple[str, ...]] = {}
+        self._names = lru_cache(_MOST_REMEMBERED)(self._named)
+        self._tokens = lru_cache(_MOST_REMEMBERED)(self._derived)
         self._profile = named(settings.profile)
         self._warned = False
         self._setting = self._named(settings.user_agent) if settings.user_agent else None
         chosen = self._of_spider()
         if chosen:
-            self._remembered_or(chosen, self._named)
+            self._chosen(chosen)
 
     def open(self) -> None:
         """Read the User-Agent of the spider now, as Scrapy does when the spider is opened."""
@@ -89,12 +90,12 @@ class Identity:
         """
         chosen = request.meta.get("robotstxt_user_agent") or self._of_spider()
         if chosen:
-            return self._remembered_or(chosen, self._named)
+            return self._chosen(chosen)
         if self._setting is not None:
             return self._setting
         headers = request.headers if has_headers(request) else None
         sent = headers.get("User-Agent") if headers else None
-        return self._remembered_or(sent, self._derived) if sent else self._of_settings
+        return self._tokens(sent) if sent else self._of_settings
 
     def usable(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``, or of the crawl if it names no product token."""
@@ -122,7 +123,7 @@ class Identity:
         chosen = self._of_spider()
         if chosen:
             try:
-                return self._remembered_or(chosen, self._named)
+                return self._chosen(chosen)
             except ValueError:  # it was set in the middle of the crawl
                 pass
         return self._setting or self._of_settings
@@ -136,23 +137,15 @@ class Identity:
     def _of_spider(self) -> Any:
         return getattr(self._crawler.spider, "robotstxt_user_agent", None)
 
-    def _remembered_or(
-        self, chosen: Any, make: Callable[[Any], tuple[str, ...]]
-    ) -> tuple[str, ...]:
-        key = tuple(chosen) if isinstance(chosen, list) else chosen
+    def _chosen(self, chosen: Any) -> tuple[str, ...]:
+        """Return the names that a request or the spider has chosen."""
         try:
-            tokens = self._remembered.get(key)
-        except TypeError:  # a value that cannot be hashed is refused below
-            tokens = None
-        if tokens is None:
-            try:
-                tokens = make(chosen)
-            except ValueError as error:
-                raise ValueError(f"robotstxt_user_agent = {chosen!r}: {error}") from None
-            if len(self._remembered) >= _MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[key] = tokens
-        return tokens
+            return self._names(tuple(chosen) if isinstance(chosen, list) else chosen)
+        except TypeError:  # it cannot be hashed
+            why = "must be a product token or a list of them"
+        except ValueError as error:
+            why = str(error)
+        raise ValueError(f"robotstxt_user_agent = {chosen!r}: {why}")
 
     def _named(self, chosen: Any) -> tuple[str, ...]:
         """Return the names that were chosen; warn of one in which there is no token.
