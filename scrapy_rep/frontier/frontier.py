@@ -336,7 +336,7 @@ class Frontier:
         if block.state is State.TURN:
             goes_back = self._cluster is not None and self._cluster.returns(block.what)
             return goes_back or self._turns.is_due(block.what)
-        # ROOM. No other state is asked about: RULES and UNTIL end by ``arrived`` and ``time_is``.
+        # ROOM. Nothing else is asked about: RULES end by ``arrived``, UNTIL by ``time_has_come``.
         if self._front is not None:
             return not self._slots.is_full(block.what)
         return self._slots.is_idle(block.what)
