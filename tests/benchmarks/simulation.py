@@ -1,16 +1,16 @@
 """A crawl of up to a million sites with a virtual clock: all that is real but the network.
 
 ``python -m tests.benchmarks.simulation [--pages 3] [--days DAYS --every HOURS] [--concurrent 256]
-[--life SECONDS] [--store URI] [--most 400] [--csv FILE] [SITES...]`` crawls pages of 1,000, 10,000,
-100,000 and 1,000,000 sites, each in a process of its own. With ``--days`` each site is visited
-again and again, so many hours after the visit before, until the days are over. Scheduler, frontier,
-gate, last step, fetcher, policy, cache and store are the real ones, and so are the timers. Only the
-loop of the engine is rewritten here, without spiders and pages, and a download takes just the time
-that the site would take. The clock jumps to the next timer whenever nothing is left to do, so days
-take minutes. The sites are those of :mod:`tests.benchmarks.field`. A crawl that takes more than
-``--most`` seconds of processor time is stopped, and counts as far as it came; ``--life`` is how
-long robots.txt files may be kept. Python's garbage collector is set as the documentation recommends
-for such crawls (``COLLECTED``).
+[--life SECONDS] [--memory MIB] [--store URI] [--most 400] [--csv FILE] [SITES...]`` crawls pages of
+1,000, 10,000, 100,000 and 1,000,000 sites, each in a process of its own. With ``--days`` each site
+is visited again and again, so many hours after the visit before, until the days are over.
+Scheduler, frontier, gate, last step, fetcher, policy, cache and store are the real ones, and so are
+the timers. Only the loop of the engine is rewritten here, without spiders and pages, and a download
+takes just the time that the site would take. The clock jumps to the next timer whenever nothing is
+left to do, so days take minutes. The sites are those of :mod:`tests.benchmarks.field`. A crawl that
+takes more than ``--most`` seconds of processor time is stopped, and counts as far as it came;
+``--life`` is how long robots.txt files may be kept, and ``--memory`` what rules may take. Python's
+garbage collector is set as the documentation recommends for such crawls (``COLLECTED``).
 
 What is printed for each crawl:
 
@@ -80,7 +80,6 @@ KEPT_FOR = 86_400.0
 SETTINGS: dict[str, Any] = {
     **ADDON,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
-    "REP_MEMORY_LIMIT": 256 << 20,
     "USER_AGENT": "mybot",
 }
 MEASURED_EACH = 20
@@ -364,8 +363,8 @@ async def simulate(job: dict[str, Any]) -> dict[str, Any]:
     """One crawl in this process."""
     # The turns of a store go by its own clock.
     store = {"REP_STORE": job["store"], "REP_SHARED_PACE": False} if job["store"] else {}
-    concurrent = {"CONCURRENT_REQUESTS": job["concurrent"]}
-    crawler = await open_crawler(None, **SETTINGS, **store, **concurrent)
+    limits = {"CONCURRENT_REQUESTS": job["concurrent"], "REP_MEMORY_LIMIT": job["memory"] << 20}
+    crawler = await open_crawler(None, **SETTINGS, **store, **limits)
     sites, pages = job["sites"], job["pages"]
     before = resident()
     crawl = Crawl(crawler, job)
@@ -419,6 +418,7 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=0, help="hours, from visit to visit")
     parser.add_argument("--concurrent", type=int, default=256, help="CONCURRENT_REQUESTS")
     parser.add_argument("--life", type=float, default=0, help="seconds, of a robots.txt")
+    parser.add_argument("--memory", type=int, default=256, help="MiB for rules")
     parser.add_argument("--store", default="", help="REP_STORE")
     parser.add_argument("--most", type=float, default=400, help="seconds of processor time")
     parser.add_argument("--csv", type=Path)
