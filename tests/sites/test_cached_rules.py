@@ -39,3 +39,10 @@ def test_an_authority_without_rules_says_why(
     assert cached.in_force.outcome == outcome
     its_own = cached.verdict(HERE, HERE.robots_uri, ("mybot",))
     assert (its_own.allowed, its_own.reason) == (True, ROBOTS_TXT_ITSELF)
+
+
+@rows("entry", Entry(MISSING), Entry(refusal=REFUSED), FAILED)
+def test_what_was_learnt_holds_from_then_on_and_a_clock_may_go_back_a_little(entry: Entry) -> None:
+    """No request has it decided anew meanwhile."""
+    cached = CachedRules(entry, standing(entry, NOW, Policy()), None, NOW)
+    assert NOW - 61.0 < cached.since <= NOW - 60.0 < NOW < cached.until
