@@ -57,9 +57,9 @@ class Answer:
     is the limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the
     ID of the exchange that brought it, "" if nothing was told of it.
 
-    The last three are of a refusal, and are not stored. ``proxied`` says that it came in a way of
-    its own, such as through a proxy, ``refused_to`` which requests have asked and were refused, and
-    ``refused_as`` the ``User-Agent`` with which that was asked last.
+    The last three are of a refusal. ``proxied`` says that it came in a way of its own, such as
+    through a proxy, and ``refused_to`` which requests have asked and were refused; neither is
+    stored. ``refused_as`` is the ``User-Agent`` with which that was asked last.
     """
 
     status: int = 0
@@ -89,7 +89,8 @@ class Answer:
         refused, too; any other refusal for those without a name of their own, and likewise.
         """
         # A request that is retried has the name of the crawl in its header.
-        same = asker._replace(name=None) if asker.name == self.refused_as else asker
+        is_plain = self.status == UNAUTHORIZED or asker.name == self.refused_as
+        same = asker._replace(name=None) if is_plain else asker
         if self.holds_for_all or not self.refused_to.isdisjoint((asker, same)):
             return True
         own = same.login if self.status == UNAUTHORIZED else same.name

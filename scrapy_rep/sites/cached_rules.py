@@ -29,6 +29,9 @@ grown."""
 _ENTRY_SIZE = 1_000
 """Octets that an authority costs besides its rules: measured, rounded up."""
 
+_ASKER_SIZE = 200
+"""Octets of a request that was refused, besides its name, with its place in the set."""
+
 
 class CachedRules:
     """What decides about the requests to one authority from ``since`` until ``until``.
@@ -186,6 +189,7 @@ def _size_of(entry: Entry, parsed: Answer | None) -> int:
         if answer is not None:
             texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)
             size += sum(getsizeof(text) for text in texts)
+            size += sum(_ASKER_SIZE + getsizeof(asker.name) for asker in answer.refused_to)
             if answer is not parsed and answer.body is not None:
                 size += len(answer.body)
     return size

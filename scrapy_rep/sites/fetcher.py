@@ -23,7 +23,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import REFUSALS, Answer
+from scrapy_rep.access.entry import REFUSALS, UNAUTHORIZED, Answer
 from scrapy_rep.access.freshness import retry_after
 from scrapy_rep.access.outcome import Cause, Meaning, NotModified, Outcome, Unreachable, meaning_of
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
@@ -271,6 +271,8 @@ class RobotsFetcher:
             self._stats.redirected_on(question.authority, self._settings.max_redirects)
         if status in REFUSALS:
             way, asker = way_of(request.meta), question.asker
+            if status == UNAUTHORIZED:  # whatever the name
+                asker = asker._replace(name=None)
             # A middleware may have chosen the proxy, for the robots.txt and for its page.
             asked = frozenset((asker, asker._replace(way=way)))
             name = request.headers.get("User-Agent")

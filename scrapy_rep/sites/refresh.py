@@ -27,7 +27,15 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Asker, Entry, merge, without_proxied
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
-from scrapy_rep.access.policy import Decision, Fetch, confirmable, learn, retry_at, standing
+from scrapy_rep.access.policy import (
+    Decision,
+    Fetch,
+    confirmable,
+    learn,
+    refresh_at,
+    retry_at,
+    standing,
+)
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.stores.base import NOT_SHARED
 
@@ -208,9 +216,13 @@ class Refresher:
             return stored or known
         merged = merge(known, stored, self.clock())
         mine, its = known.refusal, merged.refusal
-        if mine is not None and its is not None and mine.fetched_at == its.fetched_at:
-            merged = replace(merged, refusal=mine)  # the store does not know for whom it holds
-        return merged
+        if mine is None or its is None or mine.fetched_at > its.fetched_at:
+            return merged
+        # The store does not know for whom a refusal holds. Workers with many User-Agents that took
+        # each newer one would forget whom they have asked for, and ask without end.
+        is_fresh = not mine.proxied and self.clock() < refresh_at(mine, self.policy)
+        is_kept = is_fresh or mine.fetched_at == its.fetched_at
+        return replace(merged, refusal=mine) if is_kept else merged
 
     def _redated(self, entry: Entry | None, first: Entry | None) -> Entry | None:
         """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.

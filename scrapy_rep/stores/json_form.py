@@ -99,6 +99,7 @@ _CHECKS: dict[type[Answer | Failure], dict[str, Check]] = {
         "etag": _optional(_validator),
         "last_modified": _optional(_validator),
         "body": _optional(_octets),
+        "refused_as": _optional(_octets),
     },
     Failure: {
         "since": _number,

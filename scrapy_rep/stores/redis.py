@@ -140,6 +140,7 @@ class RedisStore(Store):
         self._prefix = prefix
         self._in_cluster = self._uri.kind == CLUSTER
         self._clock = clock
+        self._leases: dict[str, str] = {}
         self._thread = ClientThread(self._uri, STEP_PATIENCE)
 
     @classmethod
@@ -184,9 +185,10 @@ class RedisStore(Store):
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
-        token = secrets.token_hex(8)
-        command = ("EVAL", _LEASE, 1, self._lease_key(authority), token, _milliseconds(seconds))
-        return self._thread.ask((command, partial(_granted, token)))
+        key, token = self._lease_key(authority), secrets.token_hex(8)
+        self._leases[key] = token
+        command = ("EVAL", _LEASE, 1, key, token, _milliseconds(seconds))
+        return self._thread.ask((command, partial(self._granted, key, token)))
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
@@ -194,7 +196,8 @@ class RedisStore(Store):
 
     def release(self, authority: Authority, token: str) -> None:
         """End the lease that ``token`` stands for, if it still does."""
-        self._tell(_RELEASE, self._lease_key(authority), token)
+        self._leases.pop(key := self._lease_key(authority), None)
+        self._tell(_RELEASE, key, token)
 
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
@@ -261,6 +264,8 @@ class RedisStore(Store):
 
     def close(self) -> None:
         """Send what is queued, for a second at most, and close all connections, quietly."""
+        while self._leases:  # a crawl that stops does not wait for those that it has asked for
+            self._tell(_RELEASE, *self._leases.popitem())
         self._thread.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:
@@ -274,6 +279,12 @@ class RedisStore(Store):
 
     def _turn_keys(self, host: str) -> tuple[str, str]:
         return turns.keys_of(host, self._prefix, self._in_cluster)
+
+    def _granted(self, key: str, token: str, reply: Any) -> str | None:
+        if _number(reply):
+            return token
+        self._leases.pop(key, None)
+        return None
 
     def _change(self, authority: Authority, script: str, *arguments: Any) -> None:
         """Queue a change of an entry. The next put or flush raises its failure."""
@@ -290,10 +301,6 @@ class RedisStore(Store):
 
 def _milliseconds(seconds: float) -> int:
     return max(1, int(seconds * 1000))
-
-
-def _granted(token: str, reply: Any) -> str | None:
-    return token if _number(reply) else None
 
 
 def _number(reply: Any) -> int:

@@ -235,7 +235,9 @@ class File:
             return
         mending = Path(f"{self.path}.mending")
         try:
-            with closing(sqlite3.connect(mending, START_PATIENCE, isolation_level=None)) as lock:
+            with closing(
+                sqlite3.connect(mending, timeout=START_PATIENCE, isolation_level=None)
+            ) as lock:
                 lock.execute("BEGIN EXCLUSIVE")
                 if is_there := damage.found is not None and _identity_of(self.path) == damage.found:
                     for suffix in ("-wal", "-shm", ""):

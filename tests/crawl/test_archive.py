@@ -168,6 +168,16 @@ async def test_a_304_is_a_revisit(site: Site, tmp_path: Path, clock: Ahead) -> N
         assert one.fields["WARC-Refers-To"] == before.fields["WARC-Record-ID"]
 
 
+async def test_a_304_to_no_validator_is_no_revisit(
+    site: Site, tmp_path: Path, clock: Ahead
+) -> None:
+    """Nothing asked for it: it repeats nothing."""
+    shop = site.authority([Reply(200, RULES), Reply(304)])
+    tick = clock.through([0.0, 1.1 * DAY])
+    await visit([shop.url("/x")] * 2, OneByOneSpider, tick=tick, **archived(tmp_path))
+    assert [one.status for one in of_kind(read(tmp_path), "response")] == [200, 304]
+
+
 class Canned:
     """A downloader middleware that answers for every server."""
 

@@ -387,6 +387,19 @@ async def test_access_denied_holds_as_long_as_the_refusal(site: Site) -> None:
     assert result.kinds == ["forbidden", "downloaded", "downloaded"]
 
 
+async def test_a_401_says_the_same_to_every_name(site: Site) -> None:
+    """It is the login that is refused, once."""
+    shop = site.authority(Reply(401))
+    login = {"Authorization": basic()}
+    plans: list[Any] = [
+        {"url": shop.url(f"/{n}"), "headers": login | {"User-Agent": f"browser {n}"}}
+        for n in range(8)
+    ]
+    result = await visit(plans, OneByOneSpider)
+    assert result.kinds == ["downloaded"] * 8
+    assert len(shop.robots_hits) == 2
+
+
 # --- pages under another name
 
 
@@ -413,6 +426,17 @@ async def test_a_refusal_to_the_name_of_the_crawl_says_nothing_to_another(
     asked = [str(hit.header("User-Agent")).partition("/")[0] for hit in shop.robots_hits]
     assert asked == ["Scrapy", *([] if named_first else ["Scrapy"]), "Mozilla"]
     assert len(closed.robots_hits) == 2
+
+
+async def test_a_stored_refusal_holds_for_a_page_that_is_redirected(
+    site: Site, tmp_path: Path
+) -> None:
+    """Its request has the name of the crawl in its header, and no other one."""
+    shop = site.authority(Reply(403), {"/a": redirect("/b")})
+    for _ in range(2):
+        result = await visit([shop.url("/a")], REP_STORE=f"sqlite://{tmp_path}/r.db")
+        assert result.kinds == ["downloaded"]
+    assert len(shop.robots_hits) == 1
 
 
 # --- a proxy's own refusal

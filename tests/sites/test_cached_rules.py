@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.access.entry import Answer, Asker, Entry
 from scrapy_rep.access.outcome import Unreachable
 from scrapy_rep.access.policy import Policy, learn, standing
 from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, UNAVAILABLE, UNREACHABLE
@@ -46,3 +46,14 @@ def test_what_was_learnt_holds_from_then_on_and_a_clock_may_go_back_a_little(ent
     """No request has it decided anew meanwhile."""
     cached = CachedRules(entry, standing(entry, NOW, Policy()), None, NOW)
     assert NOW - 61.0 < cached.since <= NOW - 60.0 < NOW < cached.until
+
+
+def test_the_names_that_are_refused_take_memory() -> None:
+    """There are up to 20, as long as requests have them."""
+    names = frozenset(Asker(name=b"browser %d" % n + b"x" * 1_000) for n in range(20))
+    refusal = replace(REFUSED, refused_to=names)
+    few, many = (Entry(refusal=each) for each in (REFUSED, refusal))
+    sizes = [
+        CachedRules(each, standing(each, NOW, Policy()), None, NOW).weigh() for each in (few, many)
+    ]
+    assert 20_000 < sizes[1] - sizes[0] < 30_000

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Outcome
+from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.refresh import LEASE_TERM
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoredEntry
@@ -62,6 +66,27 @@ async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore
     assert during == [None]
     assert told(workers[1].lease(HERE, LEASE_TERM))
     bench.store.close()
+
+
+async def test_a_refusal_to_many_names_ends_with_two_workers_too(
+    workers: list[SqliteStore],
+) -> None:
+    """Each asks once for each User-Agent, however often the other one writes a newer refusal."""
+    asked: list[Any] = []
+
+    async def fetch(site: Authority, page: Request, _: Any) -> Outcome:
+        asked.append(page)
+        return Answer(403, refused_to=frozenset({asker_of(page, site)}))
+
+    benches = [Bench(fetch=fetch, store=store) for store in workers]
+    for number in range(24):
+        bench = benches[number % 2]
+        bench.clock.now += 1.0 + number % 2
+        page = Request(f"{HERE}/", headers={"User-Agent": f"browser {number % 3}"})
+        await deferred_from_coro(bench.cache.lookup(HERE, page))
+    assert len(asked) == 2 * 3
+    for bench in benches:
+        bench.store.close()
 
 
 @pytest.mark.parametrize("kind", ["answer", "refusal"])

@@ -75,6 +75,15 @@ class TestRedisStore(SharedStoreContract, TurnContract):
         flush(place)
 
 
+def test_a_lease_that_comes_too_late_is_given_back(redis_server: RedisServer, client: Any) -> None:
+    """A crawl that stops waits for no lease that it has asked for."""
+    store = RedisStore(redis_server.uri)
+    for number in range(20):
+        store.lease(authority(number), 30.0)
+    store.close()
+    assert client.keys() == []
+
+
 @pytest.mark.slow
 class TestRedisStoreInACluster(TestRedisStore):
     """The Redis store keeps the contract in a cluster of three masters."""
