@@ -49,6 +49,12 @@ T = TypeVar("T")
 _LOOK: Final = 0.05
 """Seconds after which the downloader is looked at for requests that it no longer has."""
 
+_LONGEST: Final = 600.0
+"""Seconds after which a site that is parked until a time is asked again at the latest.
+
+The clock may be set forward, and that of the timers stands still while the machine sleeps.
+"""
+
 _MANY: Final = 200_000
 """Requests that may be in memory before ``start()`` is slowed down.
 
@@ -248,7 +254,7 @@ class Frontier:
         if monotonic() >= self._looked_at + _LOOK:
             self._end_lost()
         head = self.sites.next()
-        if head is None and self._end_lost():
+        if head is None and self.sites.by_key and self._end_lost():
             head = self.sites.next()
         return None if head is None else head.request
 
@@ -314,7 +320,7 @@ class Frontier:
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
             return None
         elif block.state is State.UNTIL:
-            self._agenda.set(block, block.what - self._clock() + monotonic())
+            self._agenda.set(block, min(block.what - self._clock(), _LONGEST) + monotonic())
         return block
 
     def rules_of(self, key: str) -> Block | None:

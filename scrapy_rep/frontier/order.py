@@ -14,16 +14,19 @@ in it. So none can hold up another one, whether its sites hand out pages, are re
 wait for something. In one line, those that come first would: beside 1,100 hosts that were due, 20
 plain sites got 713 of 3,654 pages, and 1,855 of 3,711 when the two took turns. While 3,000 new
 sites came that allow nothing, known ones got no page in seven seconds, and 400 when they took
-turns.
+turns. A site of the ring whose rules have expired uses up no turn. Known sites would fall behind
+new ones, so that more and more rules expire: 4,000 sites of three pages, with rules that live for a
+minute, were asked for a robots.txt 7,300 times, and 5,500 times this way (simulated).
 
 Two lines take turns with all of these together:
 
-- ``for_fetch``: it waited for a fetch, and one may begin. Every second site that is asked is one of
-  these. Most begin a fetch, and hand nothing out;
+- ``for_fetch``: it waited for a fetch, and one may begin. Of the sites that are not ``refused``,
+  every second one is one of these. Most begin a fetch, and hand nothing out;
 - ``refused``: its last request was refused. One is next after each request of another site, and
-  more of them if no other site is ready. So sites of which much is refused hardly delay pages,
-  though a refusal takes the engine a millisecond: beside 1,000 sites of 100 requests that did not
-  answer, 3,000 pages came in 80 s, and in 154 s when these sites were in the ring.
+  more of them if no other site is ready or has a slot that is busy, but not full. So sites of which
+  much is refused hardly delay pages, though a refusal takes the engine a millisecond: beside 1,000
+  sites of 100 requests that did not answer, 3,000 pages came in 80 s, and in 154 s when these sites
+  were in the ring.
 
 **By priority**, for queues that have one order for all sites, there is one line for all but
 ``for_fetch``. The most urgent site is next, then the one that has been ready for longest.
@@ -116,6 +119,11 @@ class ReadySites(Generic[S]):
     def _first_of(self, line: Line[S]) -> S:
         self.asked_of = line
         return line.popleft()
+
+    def lacked_rules(self) -> None:
+        """Note that the site that was taken last lacks rules: in the ring it has used no turn."""
+        if self.asked_of is self.ring:
+            self._lines.insert(0, self._lines.pop())
 
     def handed_out(self) -> None:
         """Note that the site that was taken last has handed a request out."""

@@ -394,11 +394,13 @@ class Sites:
             self._note_out(site, head, is_refused=block is REFUSED)
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
-        elif block not in self._parked and not self._admission.is_free(FETCH):
-            self._park(site, Event.ASKED, AGAIN)
         else:
-            self._park(site, Event.ASKED, block)
-            self._admission.begin(head.request, block)
+            self._ready.lacked_rules()
+            if block in self._parked or self._admission.is_free(FETCH):
+                self._park(site, Event.ASKED, block)
+                self._admission.begin(head.request, block)
+            else:
+                self._park(site, Event.ASKED, AGAIN)
         if woken_by is not None and woken_by != block:
             self.freed(woken_by)
         return head if block is None or block is REFUSED else None

@@ -315,6 +315,8 @@ class Turns:
 
     def _begin(self, request: Request, name: str) -> None:
         """Note that a request is sent: its host is busy from now on."""
+        if request in self._sent:  # one object has waited twice, and the pace has been withdrawn
+            return
         self._sent[request] = name
         host = self.hosts.get(name)
         if host is not None:

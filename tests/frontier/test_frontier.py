@@ -402,7 +402,9 @@ def test_the_most_urgent_ready_request_goes_first(crawl: Crawl) -> None:
 
 def test_turns_are_looked_at_while_nothing_can_go(crawl: Crawl) -> None:
     """A request that was cancelled may occupy the host that others wait for."""
-    for seconds, looks in ((0.0, 2), (0.01, 3), (0.05, 5)):  # and twenty times a second anyway
+    assert [crawl.next(), crawl.neighbours.looks] == [None, 1]  # as twenty times a second anyway
+    crawl.schedule("a.example/")  # its rules are not known
+    for seconds, looks in ((0.0, 2), (0.01, 3), (0.05, 5)):
         crawl.time.advance(seconds)
         assert crawl.next() is None
         assert crawl.neighbours.looks == looks
@@ -544,6 +546,22 @@ def test_a_crawl_is_closing_when_its_engine_is(crawl: Crawl) -> None:
     assert scrapy.is_closing
     scrapy.wake()
     assert crawl.wakes == 1
+
+
+def test_a_site_goes_soon_if_its_time_came_while_the_machine_slept(
+    crawl: Crawl, time: VirtualTime
+) -> None:
+    """The clock of the timers stood still, and nothing says so."""
+    slept = [0.0]
+    crawl.frontier._clock = lambda: time.now + slept[0]
+    crawl.neighbours.known = {"a.example"}
+    crawl.neighbours.blocks["a.example"] = Block(State.UNTIL, time.now + 3_600.0)
+    (request,) = crawl.schedule("a.example/")
+    assert crawl.next() is None
+    slept[0] = 7_200.0
+    crawl.neighbours.blocks.clear()
+    time.advance(600.0)
+    assert crawl.next() is request
 
 
 def test_a_clock_that_is_set_back_lets_no_site_wait_longer(crawl: Crawl, time: VirtualTime) -> None:

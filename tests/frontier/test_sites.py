@@ -917,6 +917,19 @@ def test_new_sites_leave_every_second_page_to_known_ones() -> None:
     assert "".join(page.key for page in bench.all()) == "feagah"
 
 
+def test_a_known_site_whose_rules_have_expired_uses_up_no_turn() -> None:
+    """New sites would get it, and the rules of more and more known ones would expire."""
+    bench = bench_with("a", "b", places=99, most=9)
+    for key in "ef":
+        bench.push(key)
+    assert bench.next() is None
+    for key in "ab":
+        bench.push(key)
+    bench.gate.known.discard("a")
+    bench.arrive("e", "f")
+    assert "".join(page.key for page in bench.all()) == "ebf"
+
+
 def test_a_known_site_does_not_wait_for_a_fetch_behind_all_new_ones() -> None:
     """Its rules have expired; the two lines take turns."""
     bench = bench_with("a", places=1, most=9)

@@ -249,6 +249,22 @@ async def test_one_object_that_waits_twice_gets_two_turns(desk: Desk) -> None:
     assert [each.called for each in waits] == [True, True]
 
 
+async def test_one_object_that_waits_twice_counts_once_when_its_pace_is_withdrawn(
+    desk: Desk,
+) -> None:
+    """Both go at once, and the first end is taken for that of both."""
+    desk.send("a")
+    same = desk.request("a")
+    waits = [desk.arrive(same), desk.arrive(same)]
+    await settle()
+    desk.keep("a", None)
+    await settle()
+    assert [each.called for each in waits] == [True, True]
+    assert desk.sites.ways.count(("sent", same.url)) == 1
+    desk.end(same)
+    assert desk.turns.hosts["a"].busy == 1  # with the first request
+
+
 def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk: Desk) -> None:
     """It was answered from a cache, or dropped."""
     first, second = desk.request("a"), desk.request("a")
