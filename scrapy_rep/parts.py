@@ -18,7 +18,7 @@ from scrapy_rep.gate.gate import Gate
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
-from scrapy_rep.gate.page_url import sending
+from scrapy_rep.gate.page_url import decoding, sending
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.robotparser import RobotsParsed
@@ -72,8 +72,8 @@ class Parts:
         self.overrides = AppliedOverrides(overrides, stats, settings.pace_policy, time.time)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
-        self.explainer = Explainer(identity, self.cache, judge, self._sent)
-        told = SignalSender(crawler), identity.usable, self.cache.held, self._weigh, self._sent
+        self.explainer = Explainer(identity, self.cache, judge, decoding(crawler.settings))
+        told = SignalSender(crawler), identity.usable, self._weigh, self._sent
         self.account = Account(stats, self.overrides, *told)
         self.gate = Gate(
             identity=identity,

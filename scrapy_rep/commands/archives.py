@@ -192,7 +192,7 @@ def _body(record: Any, status: int) -> bytes:
     if meaning_of(status, temporary=frozenset()) is not Meaning.SUCCESS:
         return b""
     body, is_cut = plain_octets(octets, codings, _MOST_OCTETS, is_cut)
-    return truncate(body + b"~", len(body)) if is_cut else body
+    return truncate(body, len(body) - 1) if is_cut else body
 
 
 class NewestResponses:

@@ -24,7 +24,6 @@ from scrapy_rep.commands.output import (
 )
 from scrapy_rep.commands.sources import governing, read
 from scrapy_rep.gate.explain import LookUp
-from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.preferences.robots_txt import preferences
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.verdict import (
@@ -102,7 +101,7 @@ def as_json(url: str, one: LookUp, profile: str) -> dict[str, Any]:
     """Return all that is known about a URL; the delay in seconds."""
     verdict, known = one.verdict, one.known
     robots = None if known is None else known.robots
-    said = None if robots is None else preferences(robots, requested_url(url), one.agent)
+    said = None if robots is None else preferences(robots, one.url, one.agent)
     return {
         "url": shown_url(url),
         "verdict": word_of(verdict),

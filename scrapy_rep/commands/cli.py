@@ -45,13 +45,13 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # whatever the locale, no text raises an error
             stream.reconfigure(errors="backslashreplace")
+    status = Status.CLEAN
     try:
         project = Project(settings, options)
         status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(project, options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
         silence(sys.stdout)
-        return int(Status.CLEAN)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # users get a line
         _flush()
         ended = ending(error)

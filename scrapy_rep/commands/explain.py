@@ -11,7 +11,6 @@ from scrapy_rep.commands.crawl import Project, lack_of_rules
 from scrapy_rep.commands.output import Status, painted, say, say_json, shown_url
 from scrapy_rep.exceptions import BY_ROBOTS_TXT
 from scrapy_rep.gate.explain import LookUp
-from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.lines import agent_lines
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -36,7 +35,7 @@ def run(project: Project, options: Namespace) -> Status:
     [one] = look_up_all(project, options, [options.url])
     known, found = one.known, None
     if known is not None and known.body is not None:
-        found = explained(known.body, requested_url(options.url), one.agent, profile)
+        found = explained(known.body, one.url, one.agent, profile)
     if options.format == "json":
         said = as_json(options.url, one, profile)
         said["by_rules"] = None if found is None else as_plain(found.verdict)

@@ -130,8 +130,8 @@ class Lines(NamedTuple):
     octets: int
 
 
-def lines_of(chunk: bytes) -> Lines:
-    """Return the lines of a chunk."""
+def lines_of(chunk: bytes, sent: Callable[[str], str] = str) -> Lines:
+    """Return the lines of a chunk; ``sent(url)`` is the URL of a request as it is sent."""
     octets = chunk.removesuffix(b"\r").replace(b"\r\n", b"\n")
     lines = octets.decode("latin-1").split("\n")
     unusual = octets.translate(None, _USUAL).split(b"\n")
@@ -139,6 +139,7 @@ def lines_of(chunk: bytes) -> Lines:
         _requested(line) if changed or line[-1:] == "?" or len(line) > LONGEST else line
         for line, changed in zip(lines, unusual, strict=True)
     ]
+    urls = [_as_sent(url, sent) if "%" in url else url for url in urls]
     by_origin: dict[str, list[str]] = defaultdict(list)
     for url in urls:
         end = url.find("/", 8)
@@ -153,6 +154,13 @@ def _requested(line: str) -> str:
         return requested_url(line.encode("latin-1").decode("utf-8", "surrogateescape"))
     except ValueError:
         return _NOT_A_URL
+
+
+def _as_sent(url: str, sent: Callable[[str], str]) -> str:
+    try:
+        return sent(url)
+    except ValueError:  # it is not that of a request
+        return url
 
 
 class Sieve:
@@ -218,7 +226,8 @@ def run(project: Project, options: Namespace) -> Status:
     inputs = (options.source, options.robots_txt, options.warc, project.chosen.overrides)
     refuse_to_overwrite(options.rejected, *inputs)
     # The rules are read before any output is opened.
-    find = _offline(project, options) if options.robots_txt or options.warc else None
+    offline = Offline(project, options.agent) if options.robots_txt or options.warc else None
+    find = None if offline is None else _offline(offline, options)
     with (
         opened(options.source) as source,
         Path(options.rejected).open("wb") if options.rejected else nullcontext() as rejected,
@@ -231,19 +240,18 @@ def run(project: Project, options: Namespace) -> Status:
             _write(sieve.sort(lines, find))
             advance(lines.octets)
 
-        if find is None:
+        if offline is None or find is None:
             _sort_in_crawl(project, sieve.rulings, chunks, sort)
         else:
             for chunk in chunks:
-                sort(lines_of(chunk), find)
+                sort(lines_of(chunk, offline.sent), find)
     said = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
     note("filter", f"{counted(sieve.counts.total(), 'line')}: {said or 'none'}")
     return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
 
 
-def _offline(project: Project, options: Namespace) -> Find:
+def _offline(offline: Offline, options: Namespace) -> Find:
     """Return what finds the ruling of an authority without the network."""
-    offline = Offline(project, options.agent)
     body, archive = b"", None
     if options.robots_txt:
         body = read(options.robots_txt)
@@ -275,7 +283,7 @@ def _sort_in_crawl(
 
     async def work(explainer: Explainer) -> None:
         while (chunk := await from_thread(_next_of(chunks))) is not None:
-            lines = lines_of(chunk)
+            lines = lines_of(chunk, explainer.sent)
             unknown = map(usable_authority_of, lines.by_origin.keys() - rulings.keys())
             authorities = [*{one for one in unknown if one is not None}]
             urls = [one.robots_uri for one in authorities]

@@ -18,7 +18,7 @@ from scrapy_rep.commands.output import EndingError
 from scrapy_rep.gate.explain import NO_RULES_FOR_SCHEME, LookUp, asked_for
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
-from scrapy_rep.gate.page_url import governed
+from scrapy_rep.gate.page_url import decoding, governed
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.robotstxt.text import truncate
@@ -35,6 +35,7 @@ class Offline:
     def __init__(self, project: Project, agent: Sequence[str] | None) -> None:
         self.agent = tuple(agent or ()) or project.agent
         self.settings = project.chosen
+        self.sent = decoding(project.settings)
         self._policy = self.settings.policy
         paces = self.settings.pace_policy
         self._now = time.time()
@@ -59,7 +60,8 @@ class Offline:
         """Return the verdict on a URL of a site with this file."""
         url, authority = governed(url)
         if authority is None:
-            return LookUp(NO_RULES_FOR_SCHEME, self.agent, None, None)
+            return LookUp(NO_RULES_FOR_SCHEME, self.agent, None, None, url)
         known = self.known(authority, body)
-        verdict, by = self.judge.final_verdict(asked_for(url, authority, self.agent), known)
-        return LookUp(verdict, self.agent, authority, known, by)
+        asked = asked_for(self.sent(url), authority, self.agent)
+        verdict, by = self.judge.final_verdict(asked, known)
+        return LookUp(verdict, self.agent, authority, known, asked.url, by)

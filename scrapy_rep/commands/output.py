@@ -83,8 +83,14 @@ def painted(text: str, style: str) -> str:
 
 
 def say(text: str = "") -> None:
-    """Write a line to stdout. What comes from outside must be escaped already."""
-    sys.stdout.write(text + "\n")
+    """Write a line to stdout. What comes from outside must be escaped already.
+
+    If the reader has closed the pipe, as ``grep -q`` does, the status still says what was found.
+    """
+    try:
+        sys.stdout.write(text + "\n")
+    except BrokenPipeError:
+        silence(sys.stdout)
 
 
 def say_json(subcommand: str, results: Sequence[Any]) -> None:

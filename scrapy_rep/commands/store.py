@@ -19,7 +19,6 @@ from scrapy_rep.commands.output import (
     Status,
     counted,
     note,
-    say,
     say_json,
     shown_url,
     table,
@@ -116,7 +115,7 @@ def _named(store: Store, options: Namespace) -> list[StoredEntry]:
 
 def _export(store: Store, options: Namespace) -> Status:
     for plain in store.export():
-        say(json.dumps(plain))
+        sys.stdout.write(json.dumps(plain) + "\n")  # which ends with its reader
     return Status.CLEAN
 
 

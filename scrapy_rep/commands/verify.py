@@ -2,8 +2,9 @@
 
 For each decision by a rule, the robots.txt that its line names is read from the archive and asked
 again. For every decision, what its line names must match: the site is that of the URL, the record
-is one of that site with that status, and the override is one of the run. Times, paces and decisions
-that rest on other things are not compared.
+is one of that site with that status, the override is one of the run that decides so, and a request
+that passes has a reason for which one does. Times, paces and decisions that rest on other things
+are not compared.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_rep.access.authority import usable_authority_of
+from scrapy_rep.access.entry import REFUSALS
 from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of, temporary_in
 from scrapy_rep.commands.archives import Record, read_records
 from scrapy_rep.commands.crawl import Project
@@ -30,7 +32,7 @@ from scrapy_rep.commands.output import (
     shown_url,
 )
 from scrapy_rep.commands.sources import DamagedError, opened, refuse_stdin_twice
-from scrapy_rep.overrides.override import REASON, Override
+from scrapy_rep.overrides.override import ALLOW, FORBID, REASON, UNREACHABLE_IS_ALLOWED, Override
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine, read_lines
 from scrapy_rep.records.recorder import digest_of
 from scrapy_rep.robotstxt.printable import escaped
@@ -44,10 +46,12 @@ from scrapy_rep.robotstxt.verdict import (
     NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
     TOO_COSTLY,
+    UNAVAILABLE,
 )
 from scrapy_rep.signals import BYPASSED
 
 _BY_RULES = (BY_RULE, NO_RULE_MATCHES, NO_GROUP, ROBOTS_TXT_ITSELF, TOO_COSTLY)
+_ALLOWS = {ALLOW: True, UNREACHABLE_IS_ALLOWED: True, FORBID: False}
 
 _NO_LINE = "a line is not one of a decision log"
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
@@ -150,12 +154,14 @@ def _compare(line: DecisionLine, run: RunLine | None, records: Records) -> tuple
     wrong = _wrong_record(line, run, found, records)
     if run is not None:
         wrong = _wrong_site(line, run) or _wrong_override(line, run) or wrong
+        wrong = wrong or _wrong_reason(line, run)
     if wrong:
         return CONTRADICTED, wrong
     said = line.without or line
     reason = said.reason.removesuffix(LAST_GOOD_COPY)
     is_by_rules = line.digest is not None and reason in _BY_RULES
-    if not is_by_rules and (line.record is None or found is not None):
+    is_by_answer = line.record is not None or line.outcome in ("unavailable", "denied")
+    if not is_by_rules and (found is not None or not is_by_answer):
         return NOT_BY_RULES, ""
     lack = _lack(line, run, found)
     if lack or run is None or found is None:
@@ -199,15 +205,40 @@ def _wrong_site(line: DecisionLine, run: RunLine) -> str:
 
 
 def _wrong_override(line: DecisionLine, run: RunLine) -> str:
-    """Return that a run has no override of a site as its line names it, "" if it has."""
+    """Return that a run has no override of a site as its line names it, "" if it has.
+
+    Each override that is named has changed the verdict.
+    """
     is_overridden = line.override is not None or line.without is not None or line.reason == REASON
     if not is_overridden or line.reason == BYPASSED:
         return ""
     # An entry has the fields that the text of an override is made of.
-    of_site = (one for one in run.overrides if one.authority == line.authority)
-    if str(line.override) in map(Override.__str__, of_site):  # type: ignore[arg-type]
-        return ""
+    for one in run.overrides:
+        if one.authority == line.authority and Override.__str__(one) == line.override:  # type: ignore[arg-type]
+            without = line.without
+            if without and line.allowed is _ALLOWS.get(one.action, not without.allowed):
+                return ""
+            return "its override does not decide so"
     return "the first line of its run has no such override of its site"
+
+
+def _wrong_reason(line: DecisionLine, run: RunLine) -> str:
+    """Return that no request passes for the reason of a line, "" if one may, or if none passed.
+
+    Where rules are named that may have decided, they are asked again.
+    """
+    said = line.without or line
+    reason = said.reason.removesuffix(LAST_GOOD_COPY)
+    if not said.allowed or (line.digest is not None and reason in _BY_RULES):
+        return ""
+    site = usable_authority_of(line.url)  # None of a URL that is not in the log
+    is_denied = line.status in REFUSALS and run.settings.get("access_denied") == "disallow"
+    may_pass = {
+        UNAVAILABLE: line.outcome == "unavailable" and not is_denied,
+        ROBOTS_TXT_ITSELF: site is None or site.has_its_rules_at(line.url),
+        BYPASSED: True,
+    }
+    return "" if may_pass.get(reason) else f"no request passes for such a reason: {said.reason}"
 
 
 def _wrong_record(

@@ -12,7 +12,6 @@ from scrapy_rep import stats as names
 from scrapy_rep.access.authority import usable_authority_of
 from scrapy_rep.access.in_force import RulesInForce
 from scrapy_rep.exceptions import (
-    BY_PAGE_DIRECTIVE,
     BY_USAGE_PREFERENCE,
     RobotsForbidden,
     RobotsUnreachable,
@@ -47,9 +46,8 @@ class Account:
     A listener may refuse a request that would pass: the methods that tell of one raise its
     ``IgnoreRequest``, and the request is not counted.
 
-    ``agent_of(request)`` returns the names that a request goes by; ``known(authority)`` what memory
-    holds, usable or not; ``weigh`` measures rules again that were asked for a verdict;
-    ``sent(request, page)`` is a page as it is sent.
+    ``agent_of(request)`` returns the names that a request goes by; ``weigh`` measures rules again
+    that were asked for a verdict; ``sent(request, page)`` is a page as it is sent.
     """
 
     def __init__(
@@ -58,7 +56,6 @@ class Account:
         overrides: AppliedOverrides,
         signals: SignalSender,
         agent_of: Callable[[Request], tuple[str, ...]],
-        known: Callable[[Authority], CachedRules | None],
         weigh: Callable[[Authority, CachedRules], None],
         sent: Callable[[Request, str], str],
     ):
@@ -66,9 +63,10 @@ class Account:
         self._overrides = overrides
         self._signals = signals
         self._agent_of = agent_of
-        self._known = known
         self._weigh = weigh
         self._sent = sent
+        self._basis: tuple[Exception, RulesInForce] | None = None
+        """The last refusal by what is known of a site, and that."""
 
     # --- what goes on
 
@@ -138,8 +136,13 @@ class Account:
         judgement: Judgement,
         refusal: RobotsForbidden | RobotsUnreachable,
     ) -> None:
-        """Count and log a request that is refused; :meth:`ended` tells of its exception."""
+        """Count and log a request that is refused; :meth:`ended` tells of its exception.
+
+        What that rests on is noted here: when it is told, memory may hold other rules, or none.
+        """
         request, url, *_ = asked
+        if self._signals.is_heard(robots_decided):
+            self._basis = refusal, cached.in_force
         if isinstance(refusal, RobotsUnreachable):
             self._stats.unreachable(request.method, url, refusal.cause)
             return
@@ -169,17 +172,15 @@ class Account:
     def ended(self, request: Request, error: Exception, final_url: str = "") -> None:
         """Tell of what a request ended in, or the response whose final URL is given.
 
-        An error that is not a refusal is ignored.
+        An error that is not a refusal is ignored. One that :meth:`refused` was not told of rests on
+        nothing: the crawler failed, or the page that the request was found on refused it.
         """
+        basis, self._basis = self._basis, None
         if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
             return
         if not self._signals.is_heard(robots_decided):
             return
-        cached = None if error.authority is None else self._known(error.authority)
-        if cached is None or not _rests_on(cached, error):
-            rules = RulesInForce()
-        else:
-            rules = cached.in_force
+        rules = basis[1] if basis is not None and basis[0] is error else RulesInForce()
         statement, page = getattr(error, "statement", None), self._page_of(request)
         said = None if statement is None else {str(statement.category): str(statement.answer)}
         decision = RobotsDecision(
@@ -226,13 +227,3 @@ def _preferences(asked: Asked, cached: CachedRules) -> dict[str, str] | None:
         return None
     said = preferences(robots, asked.url, asked.agent)
     return None if said is None else said.answers or None
-
-
-def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
-    """Return whether a refusal follows from what is known of the site.
-
-    Otherwise the crawler failed, or the page that the request was found on refused it.
-    """
-    if isinstance(error, RobotsUnreachable):
-        return cached.unreachable and cached.cause == error.cause
-    return error.by != BY_PAGE_DIRECTIVE

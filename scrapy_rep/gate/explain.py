@@ -26,21 +26,23 @@ NO_RULES_FOR_SCHEME = Verdict(allowed=True, reason="no robots.txt governs this s
 class LookUp(NamedTuple):
     """A verdict, the agent it is for, and what is known of the authority that governs the URL.
 
-    ``by`` names what decided, as :meth:`Judge.final_verdict` does.
+    ``by`` names what decided, as :meth:`Judge.final_verdict` does, and ``url`` is the URL as it is
+    sent.
     """
 
     verdict: Verdict
     agent: tuple[str, ...]
     authority: Authority | None
     known: CachedRules | None
+    url: str
     by: str = BY_ROBOTS_TXT
 
 
 class Explainer:
     """Answers what would become of a request, without one: nothing is refused or held up.
 
-    A robots.txt that has to be fetched for an answer is counted as any other is. ``sent(request,
-    page)`` is a page as it is sent.
+    A robots.txt that has to be fetched for an answer is counted as any other is. ``sent(url)`` is a
+    URL as it is sent.
     """
 
     def __init__(
@@ -48,9 +50,9 @@ class Explainer:
         identity: Identity,
         cache: RobotsCache,
         judge: Judge,
-        sent: Callable[[Request, str], str],
+        sent: Callable[[str], str],
     ):
-        self._sent = sent
+        self.sent = sent
         self._identity = identity
         self._cache = cache
         self.judge = judge
@@ -65,11 +67,11 @@ class Explainer:
         tokens = self._identity.default if agent is None else product_tokens(agent)
         url, authority = governed(url)
         if authority is None:
-            return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None)
+            return LookUp(NO_RULES_FOR_SCHEME, tokens, None, None, url)
         cached = await self._cache.lookup(authority, None)
-        asked = asked_for(self._sent(Request(url), url), authority, tokens)
+        asked = asked_for(self.sent(url), authority, tokens)
         verdict, by = self.judge.final_verdict(asked, cached)
-        return LookUp(verdict, tokens, authority, cached, by)
+        return LookUp(verdict, tokens, authority, cached, asked.url, by)
 
 
 def asked_for(url: str, authority: Authority, agent: tuple[str, ...]) -> Asked:

@@ -86,27 +86,45 @@ def requested_url(url: str) -> str:
         raise ValueError("no usable host and port in the URL") from None
 
 
-def sending(settings: BaseSettings) -> Callable[[Request, str], str]:
-    """Return a function that returns the page of a request as a download handler sends it.
+def decoding(settings: BaseSettings) -> Callable[[str], str]:
+    """Return a function that returns the URL of a request as a download handler sends it.
 
     That of aiohttp, which Scrapy uses without a reactor, decodes some escapes that are not the same
-    as their characters (RFC 3986 section 2.2): for ``/a%28b`` it asks the server for ``/a(b``. What
-    ``verbatim_url`` keeps, such as white space around a URL, handlers drop. How a service asks for
-    a page that its request names is not known.
+    as their characters (RFC 3986 section 2.2): for ``/a%28b`` it asks the server for ``/a(b``.
     """
 
     @cache
     def decodes(scheme: str) -> bool:
+        if scheme not in DEFAULT_PORTS:
+            return False
+        # A crawl without a reactor puts it in the place of the default, before its first request.
+        is_default = scheme not in settings.getdict("DOWNLOAD_HANDLERS")
+        if is_default and not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+            return True
         return any("aiohttp" in name for name in modules_that_download(settings, scheme))
+
+    def sent(url: str) -> str:
+        if "%" not in url or not decodes(url.partition(":")[0].lower()):
+            return url
+        from yarl import URL  # aiohttp needs it, and so has installed it
+
+        return str(URL(url))
+
+    return sent
+
+
+def sending(settings: BaseSettings) -> Callable[[Request, str], str]:
+    """Return a function that returns the page of a request as a download handler sends it.
+
+    What ``verbatim_url`` keeps, such as white space around a URL, handlers drop. How a service asks
+    for a page that its request names is not known.
+    """
+    decoded = decoding(settings)
 
     def sent(request: Request, page: str) -> str:
         if "verbatim_url" in request.meta:
             return requested_url(page)
-        if "%" not in page or page != request.url or not decodes(page.partition(":")[0]):
-            return page
-        from yarl import URL  # aiohttp needs it, and so has installed it
-
-        return str(URL(page))
+        return decoded(page) if page == request.url else page
 
     return sent
 

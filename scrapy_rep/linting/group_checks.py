@@ -157,8 +157,10 @@ def _without_effect(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[F
         without = [other for other in left if other is not line]
         robots = _robots(without)
         if all(robots.allowed(path, "*") is said for path, said in zip(paths, before, strict=True)):
-            left = without
-            yield _redundant(file, line, robots, without)
+            found = _redundant(file, line, robots, without)
+            if found.fix == _REMOVE:
+                left = without  # otherwise it is the other rule that may go
+            yield found
 
 
 def _robots(rules: Sequence[ParsedLine]) -> ParsedRobotsTxt:

@@ -90,8 +90,8 @@ class Archive:
 
     @property
     def name(self) -> str:
-        """The name of the file once it is closed."""
-        return self._path.name
+        """The name of the file once it is closed; bytes that are not UTF-8 are shown escaped."""
+        return self._path.name.encode("utf-8", "backslashreplace").decode()
 
     def open(self) -> None:
         """Make the file and begin it, once."""

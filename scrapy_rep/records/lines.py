@@ -7,6 +7,7 @@ A class here is the schema of its lines, and what writes and reads them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
@@ -149,9 +150,12 @@ def encoded(line: Line) -> bytes:
 
 _decode = msgspec.json.Decoder(Line).decode
 
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, as in the name of a file that is not UTF-8. msgspec reads none."""
+
 
 def read_lines(stream: BinaryIO) -> Iterator[Line | None]:
-    """Yield the lines of a log; None for what is not one.
+    """Yield the lines of a log; None for what is not one. Halves of surrogate pairs are escaped.
 
     A log may end in the middle of a line, and hold lines of other programs or of another version.
     A line that is too long counts once for each of its parts. Empty lines are passed over: a
@@ -165,5 +169,11 @@ def read_lines(stream: BinaryIO) -> Iterator[Line | None]:
 def _read(octets: bytes) -> Line | None:
     try:
         return _decode(octets)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        if b"\\ud" not in octets:
+            return None
+    try:
+        text = json.dumps(json.loads(octets), ensure_ascii=False)
+        return _decode(_HALF.sub(lambda half: f"\\\\u{ord(half[0]):x}", text))  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
         return None

@@ -184,6 +184,10 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
     return (name,)
 
 
+_MOST_SEARCHES: Final = 100
+"""Names that are searched for in a text. An index of all names takes as long to make."""
+
+
 class Groups:
     """The groups of a text. It is split once, and may then be asked for thousands of crawlers.
 
@@ -203,6 +207,7 @@ class Groups:
         """The names, each with a line end before and after it."""
         self._spans: dict[int, range] = {}
         self._default: tuple[range, ...] | None = None
+        self._searches = 0
 
     @cached_property
     def names(self) -> list[tuple[int, str]]:
@@ -253,6 +258,9 @@ class Groups:
         """Return the numbers of the user-agent lines that name a token, as the profile compares."""
         rule = self._profile.agent_rule
         if rule == "equal to the token" and not self._profile.several_names_on_a_line:
+            self._searches += 1
+            if self._searches > _MOST_SEARCHES:
+                return self._numbers.get(token, ())
             found, joined, number, counted = [], self._joined, 0, 0
             at = joined.find(f"\n{token}\n")
             while at >= 0:
@@ -265,6 +273,14 @@ class Groups:
         if rule == "line contains the token":
             return (number for number, name in self.names if token in name)
         return (number for number, name in self.names if name and name in token)
+
+    @cached_property
+    def _numbers(self) -> dict[str, list[int]]:
+        """The numbers of the user-agent lines with each name."""
+        found: dict[str, list[int]] = {}
+        for number, name in enumerate(self._joined.split("\n")[1:-1]):
+            found.setdefault(name, []).append(number)
+        return found
 
     def _span(self, number: int) -> range:
         """Return the numbers of all user-agent lines of the group that one belongs to."""

@@ -143,8 +143,9 @@ def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
 
     ``cut`` says that the body was cut already. Raises ``ValueError`` for an unreadable one.
     """
-    # One octet more than the limit shows that there is more.
-    body, cut = plain_octets(response.body, codings_of(response), limit + 1, cut)
+    # What follows the limit shows that there is more, and whether a line ends there: in UTF-16 the
+    # end of a line is two octets.
+    body, cut = plain_octets(response.body, codings_of(response), limit + 2, cut)
     cut = cut or len(body) > limit
     # A body cut during the download may decode to less than the limit: its last line is partial.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut

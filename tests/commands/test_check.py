@@ -166,3 +166,16 @@ def test_every_reactor_will_do(shop: Authority, mode: str) -> None:
     shop.robots = "User-agent: *\nDisallow: /a(b)\n"  # as aiohttp sends it
     ended = robots("check", shop.url("/a%28b%29"), *options(MODES[mode]))
     assert ended.status == (mode == "none")
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_every_subcommand_judges_what_is_sent(shop: Authority, tmp_path: Path, mode: str) -> None:
+    """With rules from a file, too, and in what it explains."""
+    file, url, words = tmp_path / "robots.txt", shop.url("/a%28b%29"), options(MODES[mode])
+    shop.robots = "User-agent: *\nDisallow: /a(b)\n"  # as aiohttp sends it
+    file.write_text(shop.robots)
+    for where in ((), ("--robots-txt", file)):
+        [one] = told("explain", *words, *where, url)
+        assert one["allowed"] is one["by_rules"]["allowed"] is (mode != "none"), where
+        passed = robots("filter", *words, *where, given=url).out
+        assert passed == ("" if mode == "none" else f"{url}\n"), where

@@ -203,6 +203,17 @@ def test_a_stderr_that_cannot_be_written_changes_no_status(robots_txt: Path) -> 
         assert (done.returncode, done.stdout[:10]) == (1, "disallowed")
 
 
+@pytest.mark.parametrize("number", first(1, [1, 2_000]))
+def test_a_reader_that_has_gone_changes_no_status(robots_txt: Path, number: int) -> None:
+    """Whether it is missed at the end or before, `| grep -q` under `set -o pipefail`."""
+    read, write = os.pipe()
+    os.close(read)
+    urls = ["https://e.org/private"] * number
+    done = unforked("check", "--robots-txt", robots_txt, *urls, stdout=write)
+    os.close(write)
+    assert done.returncode == 1
+
+
 @pytest.mark.slow
 def test_a_closed_stream_is_no_fault(robots_txt: Path) -> None:
     """`<&-` and `>&-` of a shell: what would be read is empty, what would be written goes."""

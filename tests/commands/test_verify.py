@@ -198,6 +198,36 @@ async def test_override_of_a_line_is_one_of_its_run(site: Site, records: Records
         entry["authority"] = authority
         records.change(lambda line: line.update(overrides=[entry]), 0)
         assert records.verify().status == status
+    records.change(lambda line: line.update(allowed=False))
+    assert_contradicted(records, "its override does not decide so")
+
+
+NOWHERE = {"outcome": "unknown", "status": None, "digest": None, "record": None}
+
+
+@pytest.mark.parametrize("reason", ["anything", "no rule matches", "robots.txt itself"])
+@pytest.mark.parametrize("more", [{}, NOWHERE], ids=["by its rules", "by nothing"])
+async def test_no_request_passes_for_another_reason(
+    site: Site, records: Records, reason: str, more: dict[str, Any]
+) -> None:
+    """A refusal by a rule was made a page that nothing refuses."""
+    await one_decision(records, site)
+    records.change(lambda line: pass_for(line, reason, **more))
+    is_asked_again = reason != "anything" and not more
+    assert_contradicted(records, "by the archive" if is_asked_again else "no request passes for")
+
+
+async def test_a_denied_site_is_not_one_without_rules(site: Site, records: Records) -> None:
+    """If the run takes a 403 for a refusal; what names no record proves nothing."""
+    url = site.authority(Reply(403)).url("/a")
+    (await crawl(settings=records.settings(REP_ACCESS_DENIED="disallow"), plans=[url])).check()
+    assert records.verify().status == 0
+    records.change(lambda line: line.update(allowed=True))
+    assert_contradicted(records, "no request passes for such a reason")
+    records.change(lambda line: line.update(reason="unavailable", outcome="unavailable"))
+    assert_contradicted(records, "no request passes for such a reason")
+    records.change(lambda line: line.update(status=404, record=None))
+    records.assert_undecided("its rules were fetched without an archive")
 
 
 @pytest.mark.parametrize("status", [404, 200])
@@ -245,6 +275,17 @@ async def test_redirect_to_any_path_leads_to_its_record(site: Site, records: Rec
     (await crawl(settings=records.settings(), plans=plans)).check()
     said = "scrapy robots verify: 2 decisions: 1 confirmed, 1 not by rules\n"
     assert records.verify() == (0, "", said)
+
+
+async def test_a_file_that_was_cut_is_read_as_the_crawl_has_read_it(
+    site: Site, records: Records
+) -> None:
+    """Here a line of UTF-16 ends at REP_MAX_SIZE."""
+    lines = ["User-agent: *", "Disallow: /private", *["#"] * 9_000]
+    body = b"\xff\xfe" + "".join([f"{line:31}\n" for line in lines]).encode("utf-16-le")
+    plans = [site.authority(Reply(200, body)).url("/private/a")]
+    (await crawl(settings=records.settings(), plans=plans)).check()
+    assert records.verify() == (0, "", "scrapy robots verify: 1 decision: 1 confirmed\n")
 
 
 async def test_several_logs_and_archives_are_given_as_a_shell_gives_them(

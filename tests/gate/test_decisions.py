@@ -17,11 +17,13 @@ from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.judge import Judgement
 from scrapy_rep.gate.overrides import AppliedOverrides, PaceToKeep
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.gate.use import UseOfPages, noted_for
+from scrapy_rep.robotstxt.verdict import UNDEFINED
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
 from scrapy_rep.sites.cached_rules import CachedRules
@@ -54,7 +56,6 @@ class Told:
             AppliedOverrides((), RepStats(), RepSettings().pace_policy, time.time),
             SignalSender(self.crawler),
             lambda _: ASKED.agent,
-            lambda _: self.rules,
             self._weigh,
             lambda _, page: page,
         )
@@ -118,6 +119,18 @@ def test_another_error_is_no_decision() -> None:
     told.listen()
     told.account.ended(ASKED.request, IgnoreRequest("by another component"))
     assert told.heard == []
+
+
+def test_a_refusal_rests_on_the_rules_that_it_was_judged_by() -> None:
+    """Memory may hold others by then. What the crawler itself refuses rests on none."""
+    told = Told()
+    told.listen()
+    for error in (RobotsForbidden(UNDEFINED, authority()), RobotsUnreachable(authority(), "error")):
+        told.account.refused(ASKED, told.rules, Judgement(error), error)
+        told.account.ended(ASKED.request, error)
+        told.account.ended(ASKED.request, error)
+    assert [each.rules is told.rules.in_force for each in told.heard] == [True, False, True, False]
+    assert told.heard[1].rules.outcome == "unknown"
 
 
 def test_listeners_are_heard_of_if_scrapy_hides_them(monkeypatch: pytest.MonkeyPatch) -> None:

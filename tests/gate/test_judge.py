@@ -53,9 +53,13 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
         heard.append(decision)
 
     crawler.signals.connect(hear, signal=robots_decided)
-    of_cache = bench.cache.held, bench.cache.weigh
     account = Account(
-        RepStats(), overriding(bench), SignalSender(crawler), lambda _: AGENT, *of_cache, str
+        RepStats(),
+        overriding(bench),
+        SignalSender(crawler),
+        lambda _: AGENT,
+        bench.cache.weigh,
+        str,
     )
     for number in range(48):
         judgement = judge.judge(asked(path.format(number)), cached)

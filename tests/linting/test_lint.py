@@ -164,6 +164,8 @@ def test_key_that_nothing_reads_has_no_effect(key: str) -> None:
     ({2: "information"}, ["Disallow: /a/b\nDisallow: /a", "Allow: /a\nDisallow: /a/b"]),
     ({2: "information"}, ["Disallow:\nDisallow:"]),
     ({2: "warning"}, ["Disallow: /\nAllow: /", "Disallow: /a/b\nAllow: /a/b"]),
+    ({3: "warning"}, ["Allow: /a/b\nDisallow: /a/b", "Allow: /%61\nDisallow: /a"]),
+    ({4: "warning"}, ["Disallow: /\nAllow: /a\nDisallow: /a"]),
     ({3: "information"}, ["Disallow: /a\nDisallow: /a", "Disallow: /%61\nDisallow: /a"]),
     ({3: "information"}, ["Disallow: /a\nAllow:"]),
     ({3: "information", 4: "information"}, ["Disallow: /a\nAllow: /x/b\nDisallow: /a/b/c"]),

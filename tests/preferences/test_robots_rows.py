@@ -239,6 +239,14 @@ def test_a_value_that_cannot_be_read_is_kept_as_it_is_written() -> None:
     assert (statement.label, statement.answer, statement.value) == ("", "unknown", "Train-AI=n")
 
 
+def test_a_license_that_is_not_a_url_is_neither_a_licence_nor_a_statement() -> None:
+    """RSL 1.0; but the group has such a line, so that those of the whole file do not count."""
+    robots = RobotsTxt.parse("License: https://e.org/l\nUser-agent: a\nLicense: none\nAllow: /")
+    for agent, licenses in (("a", []), ("b", ["https://e.org/l"])):
+        found = robots.preferences("https://e.org/", agent)
+        assert ([one.url for one in found.licenses], found.statements) == (licenses, ())
+
+
 def test_a_category_that_does_not_exist_is_an_error_of_the_caller() -> None:
     """Else a misspelt purpose would never be disallowed."""
     found = RobotsTxt.parse("").preferences("https://e.org/a", "mybot")

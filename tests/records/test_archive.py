@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 from scrapy import Request
 from scrapy.http import Response
+from warcio.archiveiterator import ArchiveIterator
 
-from scrapy_rep.records.archive import head_of_request, head_of_response, warc_fields
+from scrapy_rep.records.archive import Archive, head_of_request, head_of_response, warc_fields
+from scrapy_rep.stats import RepStats
 
 
 def test_credentials_are_not_archived() -> None:
@@ -35,6 +40,18 @@ def test_a_line_end_in_a_value_starts_no_field() -> None:
         b"",
         b"",
     ]
+
+
+def test_a_name_that_is_not_utf8_is_archived_escaped(tmp_path: Path) -> None:
+    """Python has it with halves of surrogate pairs, which no record can hold."""
+    archive = Archive(f"{tmp_path}/b\udce9.warc.gz", "0" * 32, RepStats(), time.time)
+    archive.open()
+    archive.close()
+    [path] = tmp_path.iterdir()
+    with path.open("rb") as stream:
+        [record] = ArchiveIterator(stream)
+    assert record.rec_headers.get_header("WARC-Filename") == archive.name
+    assert archive.name.startswith("b\\udce9-")
 
 
 def test_what_is_said_is_one_line() -> None:

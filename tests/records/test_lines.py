@@ -39,6 +39,13 @@ def test_what_is_not_a_line_of_a_log_is_no_error(octets: bytes) -> None:
     assert read(octets) == [None]
 
 
+def test_a_text_that_no_encoding_has_is_read_escaped() -> None:
+    """Half of a surrogate pair, which Python makes of the name of a file that is not UTF-8."""
+    [first, second, *others] = read(lines(run(archive="b\udce9"), decision(reason="\u00e9\ud800")))
+    assert (first.archive, second.reason, others) == ("b\\udce9", "\u00e9\\ud800", [])
+    assert read(b'{"a": "\\ud800"}\n[' + b'"\\ud800",[' * 9_999) == [None, None]
+
+
 def test_empty_lines_are_passed_over() -> None:
     """A process that begins to write while another one writes may leave one."""
     [found] = read(b"\n\n" + lines(decision()) + b"\n")

@@ -75,7 +75,7 @@ def test_every_field_of_a_line_is_written(tmp_path: Path) -> None:
     since = time.time() - 5.0
     rules = RulesInForce("stale", since, 200, "status 503", b"Allow: /b", "urn:1", "urn:2")
     request = Request("http://a.example/a")
-    crawl = Recorded(tmp_path / "log", rules_of_usual_size(), decisions="all")
+    crawl = Recorded(tmp_path / "log", decisions="all")
     crawl.recorder.decided(
         RobotsDecision(
             request, "http://a.example/b", SITE, ("mybot",), verdict, rules,
@@ -103,7 +103,7 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
     digest = f"sha256:{hashlib.sha256(full.encode()).hexdigest()}"
     for name, shown in (("full", full), ("path", path), ("hash", digest)):
         (tmp_path / name).mkdir()
-        crawl = Recorded(tmp_path / name / "log", rules_of_usual_size(), log_urls=name)
+        crawl = Recorded(tmp_path / name / "log", log_urls=name)
         error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
         crawl.account.ended(Request("http://a/"), error, final_url=url)
         crawl.recorder.close()
@@ -115,10 +115,13 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     now = time.time()
     entry = Entry(failure=Failure(now, now, cause="status 503"))
     known = CachedRules(entry, standing(entry, now, Policy()), None, now)
-    crawl = Recorded(tmp_path / "log", known)
+    crawl = Recorded(tmp_path / "log")
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
         error = RobotsUnreachable(SITE, cause)
+        if cause == "status 503":
+            asked = Asked(request, request.url, SITE, ("mybot",))
+            crawl.account.refused(asked, known, Judgement(error), error)
         crawl.account.ended(request, error)
     crawl.recorder.close()
     found = lines_in(tmp_path)
@@ -130,9 +133,9 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
 
 
 class Recorded:
-    """The decisions of a crawl that knows that much of each site, and what records them."""
+    """The decisions of a crawl, and what records them."""
 
-    def __init__(self, path: Path, known: CachedRules, **more: Any) -> None:
+    def __init__(self, path: Path, **more: Any) -> None:
         settings = replace(RepSettings(), decision_log=str(path), **more)
         self.crawler = get_crawler()
         self.recorder = DecisionRecorder(settings, RepStats(self.crawler.stats), time.time, RUN)
@@ -140,7 +143,7 @@ class Recorded:
         stats = RepStats()
         self.account = Account(
             stats, AppliedOverrides((), stats, settings.pace_policy, time.time),
-            SignalSender(self.crawler), lambda _: ("mybot",), lambda _: known, lambda *_: None,
+            SignalSender(self.crawler), lambda _: ("mybot",), lambda *_: None,
             lambda _, page: page,
         )  # fmt: skip
 
@@ -169,7 +172,7 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
 ) -> None:
     """Its line says nothing of them, and their first decision is recorded after it."""
     rules = rules_of_usual_size()
-    crawl = Recorded(tmp_path / "log", rules)
+    crawl = Recorded(tmp_path / "log")
     request = Request("http://a.example/a")
     crawl.account.ended(request, error)
     asked = Asked(request, request.url, SITE, ("mybot",))

@@ -43,6 +43,16 @@ def test_the_user_agent_lines_of_a_group_have_numbers(
     assert agent_lines(Groups(text_of(body, chosen), chosen).of(("c",))) == []
 
 
+def test_thousands_of_crawlers_are_found_as_one_is() -> None:
+    """Of so many names an index is made."""
+    names = [f"b{number % 700}" for number in range(1_000)]
+    groups = Groups("".join(f"\nUser-agent: {name}\nDisallow: /" for name in names), RFC)
+    for name in dict.fromkeys(names):
+        numbers = [number for number, one in enumerate(names) if one == name]
+        assert groups.of((name,)).spans == tuple([range(n, n + 1) for n in numbers])
+    assert groups.of(("b",)).token is None
+
+
 def test_a_rule_has_a_line_and_a_pattern() -> None:
     """RFC 9309 section 2.2: lines count from 1, whatever ends them."""
     body = b"User-agent: a\r\n\r# x\nDisallow: /b # y\n\n Allow :\t/z "

@@ -31,6 +31,12 @@ def test_a_body_over_the_limit_was_cut_by_however_little(beyond: int, coding: st
     assert octets == (plain[: LIMIT // 9 * 9] if cut else plain)
 
 
+def test_a_line_of_utf16_that_ends_at_the_limit_is_whole() -> None:
+    """Its end is two octets."""
+    body = b"\xff\xfe" + f"{'x' * (LIMIT // 2 - 1)}\nAllow: /\n".encode("utf-16-le")
+    assert octets_of(Response("http://a/", body=body), LIMIT, False) == (body[:LIMIT], True)
+
+
 @pytest.mark.parametrize("before", [CHROMIUM, FIREFOX])
 @pytest.mark.parametrize("after", ["</pre></body></html>", "</pre><div></div></body></html>", ""])
 def test_a_text_that_a_browser_shows_is_read_as_the_text(before: str, after: str) -> None:
