@@ -13,7 +13,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier.cluster import UNDER_WAY
-from scrapy_rep.redis_queue import HostQueue
+from scrapy_rep.redis_queue import EARLY, SOON, HostQueue
 from tests.frontier.test_frontier import Crawl
 from tests.frontier.virtual_time import VirtualTime
 
@@ -142,6 +142,27 @@ def test_the_end_of_a_download_is_said_once(worker: Worker) -> None:
     assert worker.due_in == near(15.0)
 
 
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_site_whose_pace_a_store_keeps_is_asked_early(worker: Worker, is_alone: bool) -> None:
+    """A worker takes a while to ask for the turn."""
+    [request] = worker.taken(f"{SITE}/1")
+    worker.queue._is_alone = is_alone
+    worker.queue.handed_out(request, 20.0)
+    worker.queue.ended(request, 15.0)
+    when, _ = worker.queue._next._advice[SITE]
+    early = 0.0 if is_alone else EARLY
+    assert when == pytest.approx(real_time.monotonic() + 15.0 - early, abs=0.02)
+
+
+def test_what_was_said_with_another_step_is_not_said_by_itself(worker: Worker) -> None:
+    """There is nothing more to say when its time comes."""
+    worker.queue.not_before(SITE, 20.0)
+    worker.step()
+    steps = worker.queue._steps
+    worker.crawl.time.advance(2 * SOON)
+    assert worker.queue._steps == steps
+
+
 def test_a_request_that_was_not_made_frees_its_site(worker: Worker) -> None:
     """It was refused, or answered from a cache: no interval runs."""
     [request] = worker.taken(f"{SITE}/1")
@@ -228,6 +249,15 @@ def test_what_no_rules_govern_has_no_pace(worker: Worker) -> None:
     worker.queue._beat()
     assert worker.client.hgetall(f"{KEY}:pace") == {}
     assert worker.client.zcount(f"{KEY}:due", 0, RING) == 0
+
+
+def test_advice_may_be_of_any_site(worker: Worker) -> None:
+    """The frontier knows it by its key, which may be no name: Redis has no lone surrogates."""
+    odd = {"dont_obey_robotstxt": True, "download_slot": "\0\udce4"}
+    worker.queue.push(Request(f"{SITE}/1", meta=odd))
+    worker.queue.not_before("-\0\udce4", 60.0)
+    worker.step()
+    assert worker.pop() is None
 
 
 def test_what_goes_back_after_it_was_made_says_nothing_of_its_site(worker: Worker) -> None:

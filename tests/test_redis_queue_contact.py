@@ -151,6 +151,15 @@ def test_a_push_that_is_repeated_after_its_worker_was_declared_dead_has_one_effe
     assert waiting(client, CRAWL) == 1
 
 
+def test_a_push_that_was_on_its_way_for_long_has_no_effect(client: Any) -> None:
+    """The client has asked again by another connection, and pushed another request since."""
+    queue = queue_of(client)
+    first, second = (["worker", number, f"{SITE}\0", f"{number}"] for number in (1, 2))
+    for batch in (first, second, first):
+        queue._pushes._script(queue._keys, batch)
+    assert waiting(client) == 2
+
+
 def kept_in_memory(worker: Worker, count: int) -> None:
     """Requests were pushed while Redis failed."""
     worker.step()
@@ -223,6 +232,22 @@ def test_what_is_known_of_feeders_does_not_grow_for_ever(client: Any, forget: st
     assert popped(queue) == pages("a", 1)
     queue._leave()
     assert client.keys("*") == [f"{KEY}:workers".encode()]  # which expires
+
+
+def test_what_is_known_of_workers_does_not_grow_for_ever(client: Any) -> None:
+    """Though each ends within seconds, and the queue is never empty."""
+    for number in range(3):
+        queue = queue_of(client)
+        push(queue, *pages(f"s{number}", 1))
+        queue._step(0)
+        queue._leave()
+        for key, age in ("workers", 90_000e6), ("pushed", -90_000e6):
+            client.zincrby(f"{KEY}:{key}", age, queue._worker)  # it was 25 hours ago
+    queue = queue_of(client)
+    queue._step(0)
+    queue._leave()
+    assert client.zrange(f"{KEY}:workers", 0, -1) == [queue._worker.encode()]
+    assert client.zcard(f"{KEY}:pushed") == 0
 
 
 def test_what_could_not_be_set_aside_is_set_aside_later(client: Any, time: VirtualTime) -> None:

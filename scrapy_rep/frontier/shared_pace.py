@@ -144,6 +144,7 @@ class SharedPace:
         self._unanswered: dict[str, str] = {}
         """The tokens, by host, of questions that are not answered, or whose answers were lost."""
         self._failing_since: float | None = None
+        self._failed_at = float("-inf")
         self._is_alone = False
         self._back_at = float("-inf")
         self._beat = Alarm(self._look)
@@ -203,6 +204,12 @@ class SharedPace:
         """Ask the store for a turn; offer the turns of the host again when it has answered."""
         await sleep(0.0)  # the caller, which may be serving this host, has to end first
         asked = monotonic()
+        # If nothing was asked for a lease, this is another outage: other workers may hold turns. A
+        # queue that workers share gives what waits to another one, which asks then.
+        if _is_lease_ago(self._failed_at, asked):
+            self._failing_since = None
+        if _is_lease_ago(host.not_before, asked):
+            host.failing_since = None
         token = self._unanswered.setdefault(host.name, token_hex(8))
         try:
             granted, wait = await self._turns.take(host.name, TURN_TERM, host.interval, token)
@@ -260,7 +267,7 @@ class SharedPace:
 
     def _failed(self, host: PacedHost) -> None:
         """Wait while others may still hold turns; after that go on without the store."""
-        now = monotonic()
+        now = self._failed_at = monotonic()
         if self._failing_since is None:
             self._failing_since = now
         if host.failing_since is None:

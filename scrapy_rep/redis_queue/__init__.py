@@ -1,4 +1,4 @@
-"""A queue for scrapy-redis that gives out no request whose site is not due.
+"""A queue for scrapy-redis that gives out requests whose sites are due.
 
 ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.redis_queue.HostQueue"``. With scrapy-redis's own classes a
 worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
@@ -8,9 +8,9 @@ are two sites.
 
 :mod:`scrapy_rep.redis_queue.scripts` says what Redis keeps.
 
-**The times are advice** if there is a store: a turn of the store decides when a request is made.
-Times that are wrong cost a request that is taken and given back. All of them are by the clock of
-the server, in microseconds.
+**The times are advice** if there is a store: a turn of the store decides when a request is made, so
+they may be a moment early. Times that are wrong cost a request that is taken and given back. All of
+them are by the clock of the server, in microseconds.
 
 **At least once.** A push and a step have numbers. If the answer is lost, they are repeated with the
 same number. So a request is added, taken and given back once, while advice may be given again, from
@@ -42,10 +42,9 @@ from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.cluster import UNDER_WAY
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.request_state import comes_back
-from scrapy_rep.gate.gate import Gate
 from scrapy_rep.redis_queue.next_step import MICRO, NextStep
 from scrapy_rep.redis_queue.older import OlderRequests
-from scrapy_rep.redis_queue.pushes import Pushes
+from scrapy_rep.redis_queue.pushes import Pushes, name_of, place_of
 from scrapy_rep.redis_queue.scripts import STEP, Keys, octets
 from scrapy_rep.robotstxt.printable import printable, printable_error
 from scrapy_rep.stats import RepStats
@@ -67,6 +66,13 @@ POLL, RETRY = 0.25, 1.0
 
 SOON = 0.1
 """Seconds until advice is sent by itself, and until a worker that has enough asks again."""
+
+EARLY = 0.05
+"""Seconds before its time at which a site may be asked, if a store keeps its pace.
+
+Workers that are busy take that long to ask for a request, and for its turn; one that is quicker
+waits for the rest. Of 100 hosts that ask for two seconds, one got 93 % of its pages without.
+"""
 
 _FAILURES: Final = RedisError, RedisClusterException, OSError
 """What a client raises if a server fails, or if it reaches none of a cluster."""
@@ -181,7 +187,7 @@ class HostQueue(Base):  # type: ignore[misc]
             return
         data = self._encode_request(request)
         data = data.encode() if isinstance(data, str) else data
-        self._pushes.add(_place_of(request), data)
+        self._pushes.add(place_of(request), data)
         if self._failing_since is None:
             self._pause_until = 0.0
         self._try(self._pushes.send, self._worker)
@@ -229,7 +235,7 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def not_before(self, name: str, seconds: float, interval: float | None = None) -> None:
         """Advise not to ask a site for some seconds from now; say its interval if it is known."""
-        self._next.not_before(name, seconds, interval)
+        self._next.not_before(name_of(name), seconds, interval)
         self._set(self._to_tell, SOON)
         if seconds <= SOON:  # by then this worker may ask it as well
             self._set(self._to_wake, SOON)
@@ -259,7 +265,8 @@ class HostQueue(Base):  # type: ignore[misc]
         """Note that the download of a request has ended: its site is due in some seconds."""
         held = self._held.get(request)
         if held is not None and held.interval:
-            self.not_before(held.name, seconds, held.interval)
+            early = 0.0 if self._is_alone else EARLY
+            self.not_before(held.name, seconds - early, held.interval)
             held.interval, held.known = 0.0, None
 
     def check(self) -> bool:
@@ -279,6 +286,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._unanswered is None:
             self._note_done()
             self._unanswered = self._arguments(most)
+            self._to_tell.cancel()
             self._asked_at = monotonic()
         reply = self._step_script(self._keys, self._unanswered)
         server_time, state, wait, moved, has_old, *taken = octets(reply)
@@ -329,7 +337,7 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _place_in(self, data: bytes) -> str:
         try:
-            return _place_of(self._decode_request(data))
+            return place_of(self._decode_request(data))
         except Exception as error:  # noqa: BLE001
             self._cannot_read(error)
             return ""
@@ -485,10 +493,3 @@ class HostQueue(Base):  # type: ignore[misc]
                 printable_error(error),
                 self._keys.unreadable,
             )
-
-
-def _place_of(request: Request) -> str:
-    """Return what stands before the time of a request: the name of its site, and its priority."""
-    name = Gate.key_of(request).replace("\0", "").encode("utf-8", "replace").decode()
-    rank = min(max(5_000_000_000 - request.priority, 0), 9_999_999_999)
-    return f"{name}\0{rank:010}"

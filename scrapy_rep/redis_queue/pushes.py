@@ -1,13 +1,17 @@
-"""The requests that a worker has to push."""
+"""The requests that a worker has to push, and their places in Redis."""
 
 from __future__ import annotations
 
 from collections import deque
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_rep.gate.gate import Gate
 from scrapy_rep.redis_queue.next_step import MICRO
 from scrapy_rep.redis_queue.scripts import PUSH, Keys
+
+if TYPE_CHECKING:
+    from scrapy import Request
 
 MOST: Final = 100
 """Requests that are pushed at once, after an outage."""
@@ -51,3 +55,15 @@ class Pushes:
         """There is nothing to push."""
         self._requests.clear()
         self._batch = []
+
+
+def place_of(request: Request) -> str:
+    """Return what stands before the time of a request: the name of its site, and its priority."""
+    name = name_of(Gate.key_of(request))
+    rank = min(max(5_000_000_000 - request.priority, 0), 9_999_999_999)
+    return f"{name}\0{rank:010}"
+
+
+def name_of(key: str) -> str:
+    """Return the name of a site by its key. A slot may be called what no name may contain."""
+    return key.replace("\0", "").encode("utf-8", "replace").decode()

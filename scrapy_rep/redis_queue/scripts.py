@@ -66,7 +66,9 @@ end
 PUSH = (
     _BEGIN
     + """
-if redis.call('ZADD', pushed, 'CH', ARGV[2], ARGV[1]) == 0 then return end
+local last = redis.call('ZSCORE', pushed, ARGV[1])
+if last and tonumber(last) >= tonumber(ARGV[2]) then return end  -- it may come late
+redis.call('ZADD', pushed, ARGV[2], ARGV[1])
 for i = 3, #ARGV, 2 do add(ARGV[i] .. n(now + i) .. ARGV[i + 1]) end
 """
 )
@@ -128,6 +130,10 @@ end
 local function member_of(entry)
   return string.sub(entry, string.find(entry, '\\0', 1, true) + 11)
 end
+local function forget_old()  -- who was declared dead, or has left, and pushes: after a day
+  redis.call('ZREMRANGEBYSCORE', workers, n(DAY - now), '(0')
+  redis.call('ZREMRANGEBYSCORE', pushed, '-inf', n(now - DAY))
+end
 local function all_back(of)
   local entries = between(out, of .. '\\0', of .. '\\1', -1)
   for _, entry in ipairs(entries) do add(member_of(entry)) end
@@ -169,6 +175,7 @@ if #taken == 0 then
   if most < 0 then
     all_back(worker)
     redis.call('ZADD', workers, n(-now), worker)  -- in case that this step is repeated
+    forget_old()  -- each crawl may take less time than a worker needs to judge others
     local others = redis.call('ZCOUNT', workers, n(now), '+inf')
     if others + redis.call('EXISTS', hosts, out, older) == 0 then
       redis.call('UNLINK', due, pace, pushed)
@@ -184,8 +191,7 @@ if #taken == 0 then
         moved = all_back(dead)
         redis.call('ZADD', workers, n(-now), dead)
       end
-      redis.call('ZREMRANGEBYSCORE', workers, n(DAY - now), '(0')
-      redis.call('ZREMRANGEBYSCORE', pushed, '-inf', n(now - DAY))
+      forget_old()
       local last = redis.call('ZREVRANGE', workers, 0, 0, 'WITHSCORES')
       if tonumber(last[2]) > now + lease then  -- the clock was set back
         redis.call('ZADD', workers, n(now + lease), last[1])

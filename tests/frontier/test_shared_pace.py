@@ -245,3 +245,25 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
     await worker.take()
     assert monotonic() - back >= shared_pace.SETTLED > INTERVAL
     worker.pace.close()
+
+
+@pytest.mark.parametrize("answer", [down, Turn])
+async def test_an_outage_is_not_taken_for_the_end_of_an_earlier_one(
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[str], Turn]
+) -> None:
+    """What waited has gone to another worker, and this one asks again when a lease is over.
+
+    If the store fails by then, others may hold turns; if it answers, its turn is used.
+    """
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.TURN_TERM", 0.4)
+    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
+    store = ScriptedStore(down)
+    worker = Worker(store)
+    await worker.ask_in_vain()
+    waits, worker.host.reserved_for = worker.host.reserved_for, None
+    await turn(0.5)
+    store.answer, worker.host.reserved_for = answer, waits
+    asked = monotonic()
+    await worker.take()
+    assert (monotonic() - asked < shared_pace.TURN_TERM) == (answer is Turn)
+    worker.pace.close()
