@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import hypothesis
@@ -72,6 +72,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def constants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Other values of the constants of a module: `constants("frontier.turns", X=1.0)`."""
+
+    def change(module: str, **values: object) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(f"scrapy_rep.{module}.{name}", value)
+
+    return change
 
 
 @pytest.fixture(scope="module")

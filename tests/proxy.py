@@ -5,13 +5,14 @@ reaches `http://example.org:8080/` and `https://example.org/` alike.
 
     proxy = Proxy(site)
     shop = proxy.authority("http://example.org:8080", robots="...")
-    ... Request("http://example.org:8080/", meta={"proxy": proxy.url})
+    ... by_proxy(proxy.url, "http://example.org:8080/", "http://example.org:8080/private")
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from tests.certificate import server_context
@@ -77,6 +78,11 @@ class Proxy:
         parts = urlsplit(url)
         hit.target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return authority.reply_to(hit)
+
+
+def by_proxy(proxy: str, *urls: str, **meta: Any) -> list[dict[str, Any]]:
+    """Requests for these pages by way of a proxy."""
+    return [{"url": url, "meta": {"proxy": proxy, **meta}} for url in urls]
 
 
 def _key(url: str) -> tuple[str, str, int]:

@@ -12,9 +12,9 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Answer
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Cause, Outcome, Unreachable
-from scrapy_rep.access.policy import Policy
+from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Refresher
@@ -162,6 +162,16 @@ def authority(number: int = 0) -> Authority:
 
 HERE = authority()
 """The first of them, of which the tests ask most."""
+
+
+def known_by(entry: Entry, now: float, robots: RobotsTxt | None = None) -> CachedRules:
+    """What a crawl knows of a site with this entry."""
+    return CachedRules(entry, standing(entry, now, Policy()), robots, now)
+
+
+def rules_of(body: bytes, now: float) -> CachedRules:
+    """The same of a site with these rules."""
+    return known_by(Entry(Answer(200, body, fetched_at=now)), now, RobotsTxt.parse(body))
 
 
 def ask(bench: Bench, number: int = 0) -> Deferred[CachedRules]:

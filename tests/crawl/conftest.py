@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -55,20 +56,21 @@ def queue(module_server: RedisServer) -> RedisServer:
 
 
 @pytest.fixture
-def constants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Other values of the constants of a module: `constants("frontier.turns", X=1.0)`."""
-
-    def change(module: str, **values: object) -> None:
-        for name, value in values.items():
-            monkeypatch.setattr(f"scrapy_rep.{module}.{name}", value)
-
-    return change
-
-
-@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     """The clock of the package."""
     return take_over(monkeypatch)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> dict[str, Any]:
+    """The settings of a crawl that keeps what it fetches in a file."""
+    return {"REP_STORE": f"sqlite://{tmp_path}/robots.db"}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> dict[str, Any]:
+    """The settings of a crawl with a job directory, in which no rules are kept."""
+    return {"JOBDIR": str(tmp_path), "REP_STORE": "memory:"}
 
 
 @pytest.fixture(params=first(1, OURS + CUSTOM))

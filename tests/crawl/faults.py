@@ -24,22 +24,15 @@ from twisted.internet.defer import CancelledError
 import scrapy_rep
 from tests.crawl.harness import settings_of, within
 from tests.crawl.logtap import LogTap
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import TickingSpider
 
 T = TypeVar("T")
 
 POINT = "__point__"
 
 HAVE_POINTS = (
-    "self._guarded",
-    "frontier.key_of",
-    "frontier.pushed",
-    "self._choose_if_open",
-    "self._ring",
-    "self._push",
-    "self._distinct",
-    "_as_it_was",
-    "flight.resolve",
+    *("self._guarded", "frontier.key_of", "frontier.pushed", "self._choose_if_open"),
+    *("self._ring", "self._push", "self._distinct", "_as_it_was", "flight.resolve"),
 )
 """Calls without a point: they are of functions of the package, and what these call has points."""
 
@@ -47,10 +40,7 @@ CANNOT_FAIL = (*HAVE_POINTS, "bool", "len", "super", "Block")
 """Calls without a point: with the arguments that the package gives them, they do not raise."""
 
 NOT_OURS = (
-    "pop",
-    "enqueue",
-    "self.pqfactory",
-    "self.pqueues[key].push",
+    *("pop", "enqueue", "self.pqfactory", "self.pqueues[key].push"),
     "self._crawler.engine._slot.nextcall.schedule",
 )
 """The base scheduler or Scrapy's queue gives out or takes a request, or its engine is woken.
@@ -71,17 +61,17 @@ class FaultError(Exception):
     """Something that nobody foresaw."""
 
 
-async def crawled(
-    settings: dict[str, Any], spider: type[RequestsSpider] = RequestsSpider, **arguments: Any
-) -> Any:
+async def crawled(settings: Any, spider: Any = TickingSpider, on: Any = (), **more: Any) -> Any:
     """The spider of a crawl in which something fails, or None if that kept it from its start.
 
-    Each request has one end, whatever fails.
+    Each request has one end, whatever fails. `on` are signals and their receivers.
     """
     crawler = Crawler(spider, settings_of(settings))
+    for signal, receiver in on:
+        crawler.signals.connect(receiver, signal)
     with LogTap(), suppress(FaultError, CancelledError):
         try:
-            await within(30, crawler.crawl(**arguments))
+            await within(30, crawler.crawl(**more))
         except RuntimeError:
             # If its scheduler cannot be made, Scrapy raises this: it has no slot to close.
             begun: Any = crawler.spider

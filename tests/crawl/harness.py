@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pytest
 import scrapy
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares import cookies
@@ -26,6 +25,7 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT as ROOT
 from tests.processes import run_python
+from tests.rows import first
 from tests.site import Authority
 
 MODES: dict[str, dict[str, Any]] = {
@@ -40,9 +40,7 @@ if scrapy.version_info < (2, 15):
     del MODES["none"]
     WARNINGS.append("-Wignore:unclosed file:ResourceWarning")
 
-EACH_MODE = [
-    mode if mode == "asyncio" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES
-]
+EACH_MODE = first(1, MODES)
 """For tests of one feature: by default under asyncio, and in the other modes with the slow tests.
 
 What a hundred requests at once get is seen in all :data:`MODES`.
@@ -177,19 +175,14 @@ def crawl_in_child(
 
     All arguments must be of JSON's types, so other components are given by their import paths.
     """
-    job = {
-        "spider": spider if isinstance(spider, str) else global_object_name(spider),
-        "settings": {**(settings or {}), **MODES[mode]},
-        "arguments": arguments,
-    }
+    name = spider if isinstance(spider, str) else global_object_name(spider)
+    own = {**(settings or {}), **MODES[mode]}
+    job = {"spider": name, "settings": own, "arguments": arguments}
     with tempfile.TemporaryDirectory() as directory:
         order, answer = Path(directory, "job.json"), Path(directory, "result.json")
         order.write_text(json.dumps(job))
-        child = run_python(
-            *("-m", "tests.crawl.child", str(order), str(answer)),
-            options=WARNINGS,
-            timeout=timeout,
-        )
+        words = "-m", "tests.crawl.child", str(order), str(answer)
+        child = run_python(*words, options=WARNINGS, timeout=timeout)
         assert child.returncode == 0, child.stderr[-4000:]
         result = Result.load(answer)
     assert not child.stderr, child.stderr[-4000:]

@@ -26,6 +26,11 @@ class Component:
         return cls(crawler)
 
 
+def middleware(**methods: Callable[..., Any]) -> type[Any]:
+    """A middleware of these functions, for crawls in this process: `process_request=...`."""
+    return type("Middleware", (), {name: staticmethod(each) for name, each in methods.items()})
+
+
 class HoldingMiddleware:
     """Holds a request up for as many seconds as its query says."""
 

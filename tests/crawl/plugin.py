@@ -29,15 +29,19 @@ def obey(**settings: Any) -> dict[str, Any]:
     return {"ADDONS": {"scrapy_rep.Addon": 100}, "REP_RETRY_DELAYS": [], **settings}
 
 
+OVER_REDIS = {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+}
+"""The settings of a project whose requests are in Redis."""
+
+
 def by_hand(**settings: Any) -> dict[str, Any]:
     """The settings of a project that does without the add-on."""
     middlewares = {BUILT_IN: None, "scrapy_rep.RepDownloaderMiddleware": 100}
-    switch = {
-        "ROBOTSTXT_OBEY": True,
-        "DOWNLOADER_MIDDLEWARES": middlewares,
-        "EXTENSIONS": {"scrapy_rep.RepRecords": 0},
-    }
-    return {**switch, "REP_RETRY_DELAYS": [], **settings}
+    switch = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": middlewares}
+    records = {"EXTENSIONS": {"scrapy_rep.RepRecords": 0}}
+    return {**switch, **records, "REP_RETRY_DELAYS": [], **settings}
 
 
 def by_hand_with_last_step(**settings: Any) -> dict[str, Any]:

@@ -118,10 +118,8 @@ class RecordedCrawl:
             for _ in range(each):
                 path = "".join(f"/{self.rng.choice(_WORDS)}" for _ in range(self.rng.randint(0, 3)))
                 query = self.rng.choice(["", "", "?q=1", "#part"])
-                meta = self.rng.choices(
-                    [{}, {"dont_obey_robotstxt": True}, {"robotstxt_user_agent": "otherbot"}],
-                    [20, 1, 3],
-                )[0]
+                metas = [{}, {"dont_obey_robotstxt": True}, {"robotstxt_user_agent": "otherbot"}]
+                meta = self.rng.choices(metas, [20, 1, 3])[0]
                 url = one.url((path or "/") + query)
                 plans.append({"url": url, "meta": meta, "dont_filter": True})
         self.rng.shuffle(plans)

@@ -10,18 +10,21 @@ import gzip
 import zlib
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.harness import visit
+from tests.crawl.middlewares import Component, middleware
 from tests.crawl.plugin import NOTHING, OPEN, RULES
 from tests.crawl.spiders import OneByOneSpider
-from tests.proxy import Proxy
+from tests.proxy import Proxy, by_proxy
 from tests.replies import Reply, redirect
-from tests.site import Authority, Hit, Site
+from tests.site import Authority, Hit, Script, Site
 
 # --- a cookie wall is not a missing file
 
@@ -31,43 +34,30 @@ def sets(to: str, *cookies: str, status: int = 302) -> Reply:
     return Reply(status, b"", [("Location", to), *(("Set-Cookie", cookie) for cookie in cookies)])
 
 
-def wall(to: str, *cookies: str, wants: str = "seen=1", status: int = 302) -> Any:
+FOUND = Reply.text(RULES)
+
+
+def only(header: str, wanted: str, shows: Reply, otherwise: Reply) -> Any:
+    """A site that shows this to a request with something in a header, and else answers so."""
+    return lambda hit: shows if wanted in (hit.header(header) or "") else otherwise
+
+
+def wall(to: str, *own: str, wants: str = "seen=1", status: int = 302, shows: Reply = FOUND) -> Any:
     """A site that shows its rules to a request with a cookie, and redirects any other."""
-
-    def tell(hit: Hit) -> Reply:
-        if wants in (hit.header("Cookie") or ""):
-            return Reply.text(RULES)
-        return sets(to, *(cookies or (wants,)), status=status)
-
-    return tell
-
-
-def with_way_back(site: Site) -> Authority:
-    """The cookie is set on another path, which leads back."""
-    robots = {"/robots.txt": wall("/set"), "/set": sets("/robots.txt", "seen=1; Path=/")}
-    return site.authority(robots["/robots.txt"], {"/set": robots["/set"]})
+    return only("Cookie", wants, shows, sets(to, *(own or (wants,)), status=status))
 
 
 def with_login_host(site: Site) -> Authority:
     """A login host has a cookie of its own, and leads back with a ticket."""
     shop = site.authority()
-    gate = site.authority(None, {"/in": wall("/in", "sso=1", wants="sso=1")})
-    back = shop.url("/robots.txt?ticket=1")
-
-    def admit(hit: Hit) -> Reply:
-        known = "sso=1" in (hit.header("Cookie") or "")
-        return redirect(back) if known else sets("/in", "sso=1")
+    back = redirect(shop.url("/robots.txt?ticket=1"))
+    gate = site.authority(None, {"/in": wall("/in", wants="sso=1", shows=back)})
+    without_ticket = wall(gate.url("/in"), "asked=1")
 
     def tell(hit: Hit) -> Reply:
-        if hit.target.endswith("ticket=1"):
-            return sets("/robots.txt", "seen=1")
-        return (
-            wall(gate.url("/in"), "asked=1")(hit)
-            if "seen=1" not in str(hit.header("Cookie"))
-            else Reply.text(RULES)
-        )
+        has_ticket = hit.target.endswith("ticket=1")
+        return sets("/robots.txt", "seen=1") if has_ticket else without_ticket(hit)
 
-    gate.pages = {"/in": admit}
     shop.robots = tell
     return shop
 
@@ -78,23 +68,24 @@ def counting(hit: Hit) -> Reply:
     return Reply.text(RULES) if seen == 3 else sets("/robots.txt", f"n={seen + 1}")
 
 
-WALLS: dict[str, Callable[[Site], Authority]] = {
-    "to itself": lambda site: site.authority(wall("/robots.txt")),
-    "with a query": lambda site: site.authority(wall("/robots.txt?cookieSet=1")),
-    "there and back": with_way_back,
-    "over a login host": with_login_host,
-    "another on each hop": lambda site: site.authority(counting),
-    "for this path": lambda site: site.authority(
-        wall("/robots.txt", "seen=1; Path=/robots.txt; HttpOnly; SameSite=Lax; Max-Age=60")
+WALLS: dict[str, Script] = {
+    "to itself": wall("/robots.txt"),
+    "with a query": wall("/robots.txt?cookieSet=1"),
+    "there and back": wall("/set"),
+    "another on each hop": counting,
+    "for this path": wall(
+        "/robots.txt", "seen=1; Path=/robots.txt; HttpOnly; SameSite=Lax; Max-Age=60"
     ),
-    "one of two": lambda site: site.authority(wall("/robots.txt", "a=b", "seen=1")),
-    "after one that has expired": lambda site: site.authority(
-        wall("/robots.txt", "seen=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "seen=1")
+    "one of two": wall("/robots.txt", "a=b", "seen=1"),
+    "after one that has expired": wall(
+        "/robots.txt", "seen=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "seen=1"
     ),
-    "307": lambda site: site.authority(wall("/robots.txt", status=307)),
-    "beyond ASCII": lambda site: site.authority(wall("/robots.txt", wants="seen=\xc3\xa4")),
-    "quoted": lambda site: site.authority(wall("/robots.txt", wants='seen="1 2"')),
+    "307": wall("/robots.txt", status=307),
+    "beyond ASCII": wall("/robots.txt", wants="seen=\xc3\xa4"),
+    "quoted": wall("/robots.txt", wants='seen="1 2"'),
 }
+SET = {"/set": sets("/robots.txt", "seen=1; Path=/")}
+"""A page that sets the cookie, and leads back."""
 
 
 async def test_a_cookie_wall_is_no_missing_file(site: Site, mode: str) -> None:
@@ -102,13 +93,10 @@ async def test_a_cookie_wall_is_no_missing_file(site: Site, mode: str) -> None:
 
     Nothing of the page reaches the fetch, and nothing of the fetch reaches a page.
     """
-    there = {name: make(site) for name, make in WALLS.items()}
-    plans = [
-        {"url": shop.url(path), "cookies": {"of": "page"}}
-        for shop in there.values()
-        for path in ("/open", "/private")
-    ]
-    result = await visit(plans, mode=mode)
+    there = {name: site.authority(script, SET) for name, script in WALLS.items()}
+    there["over a login host"] = with_login_host(site)
+    urls = [shop.url(path) for shop in there.values() for path in ("/open", "/private")]
+    result = await visit([{"url": url, "cookies": {"of": "page"}} for url in urls], mode=mode)
     kinds = dict(zip(there, zip(result.kinds[::2], result.kinds[1::2], strict=True), strict=True))
     assert kinds == dict.fromkeys(there, ("downloaded", "forbidden"))
     for shop in there.values():
@@ -129,7 +117,7 @@ async def test_cookies_go_no_further_than_their_site(site: Site) -> None:
     assert [hit.header("Cookie") for hit in [*middle.hits, *last.hits]] == [None, None]
 
 
-ODD_COOKIES: dict[str, list[str]] = {
+ODD: dict[str, list[str]] = {
     "empty": [""],
     "without a name": ["=1", "=", ";", ";;;", ",", "Path=/"],
     "of another host": ["a=b; Domain=example.org", "a=b; Domain=.", "a=b; Domain="],
@@ -142,10 +130,7 @@ ODD_COOKIES: dict[str, list[str]] = {
 
 async def test_odd_cookies_end_nothing(site: Site, mode: str) -> None:
     """Each is kept as a cookie or is not; at most 50 are, and none over 4,096 bytes."""
-    there = {
-        name: site.authority([sets("/robots.txt", *cookies), RULES])
-        for name, cookies in ODD_COOKIES.items()
-    }
+    there = {name: site.authority([sets("/robots.txt", *odd), RULES]) for name, odd in ODD.items()}
     urls = [shop.url("/private") for shop in there.values()]
     result = await visit(urls, mode=mode)
     assert result.forbidden == urls
@@ -178,21 +163,11 @@ async def test_redirects_without_end_are_said_once_a_site(site: Site) -> None:
 # --- a header of ours does not make the answer
 
 
-def negotiating(
-    packed: Callable[[bytes], bytes],
-    coding: str,
-    refusal: int = 406,
-    header: str = "Accept-Encoding",
-) -> Any:
+def negotiating(packed: Any, coding: str, status: int = 406, name: str = "Accept-Encoding") -> Any:
     """A site that has one form of the file, and refuses what does not take it."""
-
-    def tell(hit: Hit) -> Reply:
-        wants = {"Accept-Encoding": "gzip", "Accept": "text/html"}[header]
-        if wants not in (hit.header(header) or ""):
-            return Reply(refusal, "not acceptable")
-        return Reply(200, packed(RULES.encode()), {"Content-Encoding": coding} if coding else {})
-
-    return tell
+    shows = Reply(200, packed(RULES.encode()), {"Content-Encoding": coding} if coding else {})
+    wants = {"Accept-Encoding": "gzip", "Accept": "text/html"}[name]
+    return only(name, wants, shows, Reply(status, "not acceptable"))
 
 
 def elsewhere(site: Site, robots: Any) -> Authority:
@@ -207,7 +182,7 @@ async def test_a_file_in_one_coding_is_asked_for_once_more(site: Site, mode: str
         site.authority(negotiating(gzip.compress, "gzip")),
         site.authority(negotiating(gzip.compress, "gzip", 415)),
         site.authority(negotiating(zlib.compress, "deflate")),
-        site.authority(negotiating(bytes, "", header="Accept")),
+        site.authority(negotiating(bytes, "", name="Accept")),
         site.authority(negotiating(lambda _: bomb, "gzip")),
         elsewhere(site, negotiating(gzip.compress, "gzip")),
     ]
@@ -238,34 +213,20 @@ def basic(login: str = "user:word") -> str:
     return f"Basic {base64.b64encode(login.encode()).decode()}"
 
 
-def secured(*logins: str, says: str = RULES) -> Any:
-    """A site that shows its rules to these logins only."""
-
-    def tell(hit: Hit) -> Reply:
-        if hit.header("Authorization") in (logins or (basic(),)):
-            return Reply.text(says)
-        return Reply(401, NOTHING, {"WWW-Authenticate": 'Basic realm="shop"'})
-
-    return tell
+def secured(login: str = basic(), says: str = RULES) -> Any:
+    """A site that shows its rules to this login only."""
+    refusal = Reply(401, NOTHING, {"WWW-Authenticate": 'Basic realm="shop"'})
+    return only("Authorization", login, Reply.text(says), refusal)
 
 
+LOGIN = {"http_user": "user", "http_pass": "word"}
 SIGNED_IN: dict[str, Callable[[Authority, str], dict[str, Any]]] = {
     "header": lambda shop, path: {"url": shop.url(path), "headers": {"Authorization": basic()}},
-    "meta": lambda shop, path: {
-        "url": shop.url(path),
-        "meta": {"http_user": "user", "http_pass": "word"},
-    },
+    "meta": lambda shop, path: {"url": shop.url(path), "meta": LOGIN},
     "meta with a domain": lambda shop, path: {
         "url": shop.url(path),
-        "meta": {
-            "http_user": "user",
-            "http_pass": "word",
-            "http_auth_domain": f"{shop.host}:{shop.port}",
-        },
+        "meta": LOGIN | {"http_auth_domain": f"{shop.host}:{shop.port}"},
     },
-}
-BY_USER_INFO = {
-    "user information": lambda shop, path: {"url": shop.url(path, user="user:word")},
 }
 
 
@@ -277,7 +238,9 @@ async def test_the_rules_behind_a_login_are_those_of_its_pages(
 
     The login is asked for once, and what it brings holds for all.
     """
-    ways = {**SIGNED_IN, **(BY_USER_INFO if mode == "none" else {})}
+    ways = dict(SIGNED_IN)
+    if mode == "none":
+        ways["user information"] = lambda shop, path: {"url": shop.url(path, user="user:word")}
     shops = {name: site.authority(secured()) for name in ways}
     plans: list[Any] = []
     for name, way in ways.items():
@@ -318,12 +281,9 @@ async def test_a_login_goes_to_its_own_site_alone(site: Site, mode: str) -> None
     first = [site.authority(redirect(url)) for url in (other.url("/robots.txt"), named)]
     moved = site.authority(redirect(port.url("/robots.txt")), host=other.host)
     shops = [*first, moved]
-    plans: list[Any] = [
-        way(shop, f"/?{len(name)}") for shop in shops for name, way in SIGNED_IN.items()
-    ]
-    elsewhere = {"http_user": "user", "http_pass": "word", "http_auth_domain": "example.org"}
+    plans = [way(shop, f"/?{len(name)}") for shop in shops for name, way in SIGNED_IN.items()]
     away = site.authority(secured())
-    plans.append({"url": away.url("/a"), "meta": elsewhere})
+    plans.append({"url": away.url("/a"), "meta": LOGIN | {"http_auth_domain": "example.org"}})
     service, page = site.authority(OPEN), site.authority(secured())
     rendered = {"robotstxt_page": page.url("/a")}
     login = {"Authorization": basic()}
@@ -351,16 +311,15 @@ async def test_both_second_questions_may_follow_each_other(site: Site) -> None:
     assert result.stats["robotstxt/request_count"] == 2
 
 
-async def test_a_stored_401_is_no_answer_to_a_login(site: Site, tmp_path: Path) -> None:
+async def test_a_stored_401_is_no_answer_to_a_login(site: Site, stored: Any) -> None:
     """Nor is it asked for again by requests without one."""
     shop = site.authority(secured())
-    store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
-    assert (await visit([shop.url("/private")], **store)).kinds == ["downloaded"]
-    assert (await visit([shop.url("/private")], **store)).kinds == ["downloaded"]
+    assert (await visit([shop.url("/private")], **stored)).kinds == ["downloaded"]
+    assert (await visit([shop.url("/private")], **stored)).kinds == ["downloaded"]
     assert len(shop.robots_hits) == 1
     plans = [SIGNED_IN["header"](shop, "/private"), shop.url("/private?2")]
-    assert (await visit(plans, OneByOneSpider, **store)).kinds == ["forbidden", "forbidden"]
-    assert (await visit([shop.url("/private")], **store)).kinds == ["forbidden"]
+    assert (await visit(plans, OneByOneSpider, **stored)).kinds == ["forbidden", "forbidden"]
+    assert (await visit([shop.url("/private")], **stored)).kinds == ["forbidden"]
     assert len(shop.robots_hits) <= 3
 
 
@@ -370,9 +329,8 @@ async def test_logins_without_end_are_asked_with_no_more_than_twenty_times(
 ) -> None:
     """As where each request is signed for itself; a refused site is asked as often, and no more."""
     shop = site.authority(Reply(401))
-    plans = [
-        {"url": shop.url(f"/{n}"), "headers": {"Authorization": f"Signed {n}"}} for n in range(40)
-    ]
+    urls = [shop.url(f"/{n}") for n in range(40)]
+    plans = [{"url": url, "headers": {"Authorization": f"Signed {url}"}} for url in urls]
     monkeypatch.chdir(tmp_path)
     result = await visit(plans, OneByOneSpider, REP_STORE=store)
     assert len(result.downloaded) == 40
@@ -428,13 +386,11 @@ async def test_a_refusal_to_the_name_of_the_crawl_says_nothing_to_another(
     assert len(closed.robots_hits) == 2
 
 
-async def test_a_stored_refusal_holds_for_a_page_that_is_redirected(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_a_stored_refusal_holds_for_a_redirected_page(site: Site, stored: Any) -> None:
     """Its request has the name of the crawl in its header, and no other one."""
     shop = site.authority(Reply(403), {"/a": redirect("/b")})
     for _ in range(2):
-        result = await visit([shop.url("/a")], REP_STORE=f"sqlite://{tmp_path}/r.db")
+        result = await visit([shop.url("/a")], **stored)
         assert result.kinds == ["downloaded"]
     assert len(shop.robots_hits) == 1
 
@@ -478,11 +434,8 @@ async def test_what_a_proxy_refuses_itself_is_not_the_sites_answer(site: Site, m
     for number, reply in enumerate(MARKED.values()):
         origin = f"http://s{number}.example"
         good.authority(origin, RULES)
-        bad = proxy_that_answers(site, reply)
-        plans += [
-            {"url": f"{origin}/private?1", "meta": {"proxy": bad}},
-            {"url": f"{origin}/private?2", "meta": {"proxy": good.url}},
-        ]
+        plans += by_proxy(proxy_that_answers(site, reply), f"{origin}/private?1")
+        plans += by_proxy(good.url, f"{origin}/private?2")
     # A failure on our own side holds for a second; attempts by other proxies come at once.
     retries = {"REP_RETRY_DELAYS": [0.05]}
     result = await visit(plans, mode=mode, **retries)
@@ -502,28 +455,20 @@ async def test_407_is_of_a_proxy_that_no_meta_names(site: Site, mode: str) -> No
     assert result.problem(url).data["cause"] == "proxy failure 407"
 
 
-async def test_any_other_refusal_by_a_proxy_holds_for_that_proxy_alone(
-    site: Site, tmp_path: Path, mode: str
-) -> None:
+async def test_any_other_refusal_of_a_proxy_is_its_own(site: Site, stored: Any, mode: str) -> None:
     """It is not stored. What another one brings holds for all."""
     good = Proxy(site)
     shops, plans = [], []
     for number, reply in enumerate(UNMARKED.values()):
         origin = f"http://s{number}.example"
         shops.append(good.authority(origin, RULES))
-        bad = {"proxy": proxy_that_answers(site, reply), "handle_httpstatus_all": True}
-        plans += [
-            {"url": f"{origin}/private?1", "meta": bad},
-            {"url": f"{origin}/private?2", "meta": bad},
-            {"url": f"{origin}/private?3", "meta": {"proxy": good.url}},
-            {"url": f"{origin}/open", "meta": {"proxy": good.url}},
-            {"url": f"{origin}/private?4", "meta": bad},
-        ]
-    store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
+        one, two, three, four = (f"{origin}/private?{n}" for n in range(1, 5))
+        by_bad = partial(by_proxy, proxy_that_answers(site, reply), handle_httpstatus_all=True)
+        plans += [*by_bad(one, two), *by_proxy(good.url, three, f"{origin}/open"), *by_bad(four)]
     first = [plan for plan in plans if plan["url"].endswith("1")]
-    result = await visit(first, mode=mode, **store)
+    result = await visit(first, mode=mode, **stored)
     assert result.kinds == ["downloaded"] * len(UNMARKED)
-    result = await visit(plans, OneByOneSpider, mode=mode, **store)
+    result = await visit(plans, OneByOneSpider, mode=mode, **stored)
     row = ["downloaded", "downloaded", "forbidden", "downloaded", "forbidden"]
     assert result.kinds == row * len(UNMARKED)
     assert [len(shop.robots_hits) for shop in shops] == [1] * len(UNMARKED)
@@ -534,11 +479,8 @@ async def test_a_site_that_refuses_is_asked_once_for_each_proxy(site: Site) -> N
     """And its pages go on: 403 means that there are no rules (RFC 9309 section 2.3.1.3)."""
     proxies = [Proxy(site) for _ in range(3)]
     shops = [proxy.authority("http://shop.example", Reply(403)) for proxy in proxies]
-    plans = [
-        {"url": f"http://shop.example/{n}", "meta": {"proxy": proxies[n % 3].url}}
-        for n in range(30)
-    ]
-    result = await visit(plans)
+    urls = [f"http://shop.example/{n}" for n in range(30)]
+    result = await visit([by_proxy(proxies[n % 3].url, url)[0] for n, url in enumerate(urls)])
     assert len(result.downloaded) == 30
     assert [len(shop.robots_hits) for shop in shops] == [1] * 3
 
@@ -555,46 +497,24 @@ async def test_a_proxy_of_the_environment_is_that_of_all_requests(
     assert len(shop.robots_hits) == 1
 
 
-async def test_a_refusal_to_a_direct_request_says_nothing_to_a_proxy(
-    site: Site, tmp_path: Path, mode: str
-) -> None:
+async def test_a_direct_refusal_says_nothing_to_a_proxy(site: Site, stored: Any, mode: str) -> None:
     """An address that is refused sees no rules; the pages by another one have some."""
     shop, proxy = site.authority(Reply(403)), Proxy(site)
     proxy.authority(shop.url(""), RULES)
-    by_proxy = [
-        {"url": shop.url(path), "meta": {"proxy": proxy.url}} for path in ("/private?2", "/open")
-    ]
-    store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
-    result = await visit([shop.url("/private?1"), *by_proxy], OneByOneSpider, mode=mode, **store)
+    others = by_proxy(proxy.url, shop.url("/private?2"), shop.url("/open"))
+    result = await visit([shop.url("/private?1"), *others], OneByOneSpider, mode=mode, **stored)
     assert result.kinds == ["downloaded", "forbidden", "downloaded"]
-    result = await visit([by_proxy[0]], mode=mode, **store)
+    result = await visit(others[:1], mode=mode, **stored)
     assert result.kinds == ["forbidden"]
 
 
-class ProxyOfEach:
+class ProxyOfEach(Component):
     """Chooses a proxy behind the gate: one for robots.txt files, and another one for pages."""
-
-    def __init__(self, proxies: list[str]):
-        self.proxies = proxies
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> ProxyOfEach:
-        """Take the two from the settings."""
-        return cls(crawler.settings["PROXIES"].split())
 
     def process_request(self, request: Any) -> None:
         """Choose one, unless there is one."""
         is_page = not request.meta.get("dont_obey_robotstxt")
-        request.meta.setdefault("proxy", self.proxies[is_page])
-
-
-class DirectPages:
-    """Takes the proxies of pages away, behind the gate."""
-
-    def process_request(self, request: Any) -> None:
-        """Take it away."""
-        if not request.meta.get("dont_obey_robotstxt"):
-            request.meta.pop("proxy", None)
+        request.meta.setdefault("proxy", self.crawler.settings["PROXIES"].split()[is_page])
 
 
 async def test_a_refusal_to_another_proxy_than_is_chosen_behind_the_gate_does_not_hold(
@@ -614,16 +534,17 @@ async def test_a_refusal_to_another_proxy_than_is_chosen_behind_the_gate_does_no
     assert [hit.target for hit in shop.page_hits] == ["/open"]
 
 
-async def test_a_refusal_to_a_proxy_that_is_taken_away_behind_the_gate_does_not_hold(
-    site: Site,
-) -> None:
-    """Its pages go without one, and see rules."""
+async def test_a_refusal_to_a_proxy_that_is_taken_away_does_not_hold(site: Site) -> None:
+    """Its pages go without one, by a middleware behind the gate, and see rules."""
     shop, refused = site.authority(RULES), Proxy(site)
     refused.authority(shop.url(""), Reply(403))
-    late = {"DOWNLOADER_MIDDLEWARES": {DirectPages: 350}}
-    plans = [
-        {"url": shop.url(path), "meta": {"proxy": refused.url}} for path in ("/private", "/open")
-    ]
+
+    def take_away(request: Any) -> None:
+        if not request.meta.get("dont_obey_robotstxt"):
+            request.meta.pop("proxy", None)
+
+    plans = by_proxy(refused.url, shop.url("/private"), shop.url("/open"))
+    late = {"DOWNLOADER_MIDDLEWARES": {middleware(process_request=take_away): 350}}
     result = await visit(plans, OneByOneSpider, **late)
     assert result.kinds == ["forbidden", "downloaded"]
 
@@ -637,9 +558,8 @@ async def test_a_login_of_the_page_is_not_for_the_proxy(site: Site) -> None:
         return MARKED["tinyproxy"]
 
     host, port = site.listen(tell)
-    login = {"Authorization": basic()}
-    plan = {"url": "http://a.example/", "meta": {"proxy": f"http://{host}:{port}"}}
-    result = await visit([plan | {"headers": login}])
+    [plan] = by_proxy(f"http://{host}:{port}", "http://a.example/")
+    result = await visit([plan | {"headers": {"Authorization": basic()}}])
     assert result.unreachable == ["http://a.example/"]
     assert [hit.header("Authorization") for hit in seen] == [None]
 
@@ -648,7 +568,7 @@ async def test_a_proxy_that_dies_between_the_questions_is_a_failure(site: Site) 
     """Of the way to the site: no permission, although the site answered 401 before."""
     proxy = Proxy(site)
     proxy.authority("http://a.example", [Reply(401), Reply(503)])
-    plan = {"url": "http://a.example/", "meta": {"proxy": proxy.url}}
+    [plan] = by_proxy(proxy.url, "http://a.example/")
     result = await visit([plan | {"headers": {"Authorization": basic()}}])
     assert result.unreachable == ["http://a.example/"]
 
@@ -656,42 +576,35 @@ async def test_a_proxy_that_dies_between_the_questions_is_a_failure(site: Site) 
 async def test_a_redirect_to_the_same_host_is_the_sites_own(site: Site) -> None:
     """A site may have a squid in front of it, which leads to https."""
     proxy = Proxy(site)
-    location = "http://a.example/rules"
-    squid = Reply(301, "", {"Server": "squid/5.7", "Location": location})
+    squid = Reply(301, "", {"Server": "squid/5.7", "Location": "http://a.example/rules"})
     proxy.authority("http://a.example", squid, {"/rules": RULES})
-    paths = ("/private", "/open")
-    meta = {"proxy": proxy.url}
-    plans = [{"url": f"http://a.example{path}", "meta": meta} for path in paths]
+    plans = by_proxy(proxy.url, "http://a.example/private", "http://a.example/open")
     result = await visit(plans, OneByOneSpider)
     assert result.kinds == ["forbidden", "downloaded"]
 
 
-async def test_a_refusal_through_a_proxy_is_not_stored_with_a_failure_either(
-    site: Site, tmp_path: Path
-) -> None:
-    """A store does not know for whom it holds, so the next crawl would take it for the site's."""
-    shop = site.authority(Reply(503))
-    bad = {"proxy": proxy_that_answers(site, UNMARKED["plain"]), "handle_httpstatus_all": True}
-    plans = [{"url": shop.url("/1"), "meta": bad}, shop.url("/2")]
-    path = tmp_path / "r.db"
+async def kept(path: Path, plans: list[Any], *kinds: str) -> StoredEntry:
+    """What a store in a file keeps of the one site of a crawl whose requests end like this."""
     result = await visit(plans, OneByOneSpider, REP_STORE=f"sqlite://{path}", REP_RETRY_DELAYS=[])
-    assert result.kinds == ["downloaded", "unreachable"]
+    assert result.kinds == [*kinds]
     with closing(SqliteStore(path)) as store:
         (stored,) = store.scan()
+    return stored
+
+
+async def test_a_refusal_by_a_proxy_is_not_kept_with_a_failure(site: Site, tmp_path: Path) -> None:
+    """A store does not know for whom it holds, so the next crawl would take it for the site's."""
+    shop, bad = site.authority(Reply(503)), proxy_that_answers(site, UNMARKED["plain"])
+    plans = [*by_proxy(bad, shop.url("/1"), handle_httpstatus_all=True), shop.url("/2")]
+    stored = await kept(tmp_path / "r.db", plans, "downloaded", "unreachable")
     assert (stored.entry.failure is None, stored.refusals) == (False, {})
 
 
-async def test_a_body_that_cannot_be_read_is_the_sites_failure_by_a_proxy_too(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_by_a_proxy_a_body_that_cannot_be_read_is_stored(site: Site, tmp_path: Path) -> None:
     """So it is stored, and the site is left alone for as long as after any failure of its own."""
     proxy = Proxy(site)
     proxy.authority("http://a.example", Reply(200, RULES, {"Content-Encoding": "gzip"}))
-    plans = [{"url": "http://a.example/open", "meta": {"proxy": proxy.url}}]
-    path = tmp_path / "r.db"
-    result = await visit(plans, REP_STORE=f"sqlite://{path}", REP_RETRY_DELAYS=[])
-    assert result.kinds == ["unreachable"]
-    with closing(SqliteStore(path)) as store:
-        (stored,) = store.scan()
+    plans = by_proxy(proxy.url, "http://a.example/open")
+    stored = await kept(tmp_path / "r.db", plans, "unreachable")
     assert stored.entry.failure is not None
     assert stored.entry.failure.cause == "coding"

@@ -17,27 +17,22 @@ import pytest
 from scrapy_rep.access import authority as protocol
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import StoreError
-from scrapy_rep.stores.codec import encode_stored
-from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.clock import DAY, take_over
 from tests.crawl.harness import RULED, open_and_private, visit
 from tests.crawl.plugin import NOTHING, RULES
-from tests.crawl.sharing import CUSTOM, OURS, CustomStore, OctetsStore, SharedStore, key_of, shift
+from tests.crawl.sharing import CUSTOM, OURS, CustomStore, SharedStore, key_of, shift
 from tests.crawl.test_flights import Versions
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Authority, Hit, Site
 
 
-async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(site: Site, stored: Any) -> None:
     """12 authorities, crawled twice with one SQLite file: 12 fetches, then none."""
     kinds: list[Any] = [RULES, "User-agent: *\nDisallow: /\nAllow: /open\n", Reply(404), NOTHING]
     authorities = [site.authority(kinds[number % len(kinds)]) for number in range(12)]
     plans = [a.url(path) for a in authorities for path in ("/", "/private/x", "/open")]
-    settings = {"REP_STORE": f"sqlite://{tmp_path}/robots.db", "CONCURRENT_REQUESTS": 32}
-    first, again = await visit(plans, **settings), await visit(plans, **settings)
+    first, again = await visit(plans, **stored), await visit(plans, **stored)
     assert again.by_url == first.by_url
     assert [len(authority.robots_hits) for authority in authorities] == [1] * 12
     assert sorted(set(first.kinds)) == RULED
@@ -58,12 +53,12 @@ async def test_with_a_job_directory_the_file_lies_there(
     assert [*tmp_path.rglob("robots.db")] == [tmp_path / "job" / "robots.db"]  # noqa: ASYNC240
 
 
-async def test_each_prefix_has_a_store_of_its_own(site: Site, tmp_path: Path) -> None:
-    """`REP_STORE_PREFIX`: three crawls with one file, of which two share a prefix."""
+async def test_each_prefix_has_a_store_of_its_own(site: Site, stored: Any) -> None:
+    """Three crawls with one file, of which two share a prefix."""
     shop = site.authority(RULES)
     for prefix, fetches in (("one", 1), ("two", 2), ("one", 2)):
-        settings = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "REP_STORE_PREFIX": prefix}
-        assert (await visit([shop.url("/private/x")], **settings)).kinds == ["forbidden"]
+        result = await visit([shop.url("/private/x")], **stored, REP_STORE_PREFIX=prefix)
+        assert result.kinds == ["forbidden"]
         assert len(shop.robots_hits) == fetches
 
 
@@ -78,9 +73,7 @@ async def ends(shop: Authority, shared: SharedStore, **settings: Any) -> list[st
 LONG = "User-agent: *\n" + "# padding\n" * 60_000 + "Disallow: /private\n"
 
 
-async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
-    site: Site, shared: SharedStore
-) -> None:
+async def test_a_larger_limit_fetches_a_cut_file_anew(site: Site, shared: SharedStore) -> None:
     """REP_MAX_SIZE is raised: rules behind the old cut count, and no validator is sent.
 
     A crawl with the old limit may use the whole file.
@@ -124,9 +117,7 @@ def refuses_alpha(hit: Hit, status: int = 403) -> Reply:
 
 
 @pytest.mark.parametrize("shared", first(1, OURS), indirect=True)
-async def test_a_refusal_counts_for_the_crawler_that_got_it(
-    site: Site, shared: SharedStore
-) -> None:
+async def test_a_refusal_is_for_the_crawler_that_got_it(site: Site, shared: SharedStore) -> None:
     """RFC 9309 section 2.3.1.3: a 403 to one crawler is not "no rules" for another one.
 
     Neither fetches twice while what it was told is fresh.
@@ -140,9 +131,7 @@ async def test_a_refusal_counts_for_the_crawler_that_got_it(
         assert agents == ["alpha/1.0", "beta/1.0"]
 
 
-async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
-    site: Site, shared: SharedStore
-) -> None:
+async def test_a_refusal_costs_no_copy_of_another_crawler(site: Site, shared: SharedStore) -> None:
     """The rules that were known stay the last good copy of the crawler that was served."""
     shop = site.authority(refuses_alpha)
     await ends(shop, shared, **BETA)
@@ -154,9 +143,7 @@ async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
 
 
 @pytest.mark.parametrize("shared", CUSTOM, indirect=True)
-async def test_a_refusal_in_a_custom_store_is_told_to_no_other_crawler(
-    site: Site, shared: SharedStore
-) -> None:
+async def test_a_custom_store_tells_a_refusal_to_no_other(site: Site, shared: SharedStore) -> None:
     """A store that keeps octets keeps it for the crawler that got it."""
     shop = site.authority(refuses_alpha)
     for _ in range(2):
@@ -223,23 +210,3 @@ async def test_a_custom_store_that_hangs_costs_no_copy(site: Site, age: float) -
     assert result.kinds == RULED
     kept: Any = CustomStore.entries[key_of(shop)]
     assert kept.answer.body == RULES.encode()
-
-
-class UnreadableStore(OctetsStore):
-    """It cannot be read, and takes what is written."""
-
-    def read(self, key: str) -> bytes | None:
-        """It fails."""
-        raise StoreError("cannot be read")
-
-
-@pytest.mark.parametrize("robots", [Reply(503), RULES])
-async def test_nothing_is_written_over_what_could_not_be_read(site: Site, robots: Any) -> None:
-    """It may be a good copy, and what is put is merged with it."""
-    shop = site.authority(robots)
-    OctetsStore.entries.clear()
-    before = encode_stored(StoredEntry(key_of(shop), copy_of(shop, 30.0)))
-    OctetsStore.entries[str(key_of(shop))] = before
-    result = await visit([shop.url("/open")], REP_STORE=f"{__name__}.UnreadableStore")
-    assert result.kind(shop.url("/open")) == ("downloaded" if robots == RULES else "unreachable")
-    assert OctetsStore.entries == {str(key_of(shop)): before}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,9 +87,7 @@ def _sent(hit: Hit) -> float:
 
 @pytest.mark.parametrize("by", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("places", first(1, [4, 1]))
-async def test_rules_paces_and_limits_are_kept(
-    site: Site, mode: str, by: Callable[..., Any], places: int
-) -> None:
+async def test_rules_paces_and_limits_are_kept(site: Site, mode: str, by: Any, places: int) -> None:
     """As many pages at once as CONCURRENT_REQUESTS says, as the server sees it."""
     town = Town(site)
     result = await visit(town.expected, by=by, mode=mode, CONCURRENT_REQUESTS=places)
@@ -104,9 +101,7 @@ async def test_rules_paces_and_limits_are_kept(
 @pytest.mark.parametrize(
     ("path", "order"), first(1, [("/page", 500), ("/after", 500), ("/page", 50)])
 )
-async def test_a_provider_works_with_one_place(
-    site: Site, by: Callable[..., Any], path: str, order: int
-) -> None:
+async def test_a_provider_works_with_one_place(site: Site, by: Any, path: str, order: int) -> None:
     """A middleware downloads a page of another site, whose rules come late, for each request."""
     shop = site.authority(RULES)
     tokens = [site.authority(robots) for robots in (LATE, f"{RULES}Crawl-delay: {PACE}\n")]
@@ -122,14 +117,14 @@ async def test_a_provider_works_with_one_place(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", WAYS.values(), ids=WAYS)
-async def test_a_stop_loses_no_request(site: Site, tmp_path: Path, by: Callable[..., Any]) -> None:
+async def test_a_stop_loses_no_request(site: Site, job: Any, by: Any) -> None:
     """With JOBDIR each has one end, in this run or in the next one."""
     paced = site.authority(f"User-agent: *\nCrawl-delay: {2 * PACE}\n")
     late = site.authority(Reply(200, RULES, delay=1.5))
     plans = [*pages(paced, 10), *pages(late, 4)]
-    settings = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:", "CONCURRENT_REQUESTS": 4}
-    stopped = await visit(plans, by=by, whole=False, CLOSESPIDER_TIMEOUT=1, **settings)
+    how = {"by": by, "whole": False, "CONCURRENT_REQUESTS": 4, **job}
+    stopped = await visit(plans, CLOSESPIDER_TIMEOUT=1, **how)
     assert len(stopped.endings) < len(plans)
-    resumed = await visit([], by=by, whole=False, **settings)
+    resumed = await visit([], **how)
     ends = [(ending.url, ending.kind) for run in (stopped, resumed) for ending in run.endings]
     assert sorted(ends) == sorted((url, "downloaded") for url in plans)

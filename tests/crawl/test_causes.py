@@ -5,8 +5,7 @@ from __future__ import annotations
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from scrapy import Request
@@ -16,7 +15,7 @@ from scrapy.settings import default_settings
 
 from tests.crawl import handlers
 from tests.crawl.harness import crawl_in_child, visit
-from tests.crawl.middlewares import Component
+from tests.crawl.middlewares import Component, middleware
 from tests.crawl.plugin import OPEN, RULES, obey
 from tests.crawl.spiders import OneByOneSpider
 from tests.proxy import Proxy
@@ -36,29 +35,22 @@ ANSWERS_TO_A_HELLO = {
 
 
 @contextmanager
-def servers_without_tls() -> Iterator[list[str]]:
-    """The URLs of a server for each of these answers."""
-    running = []
-    for octets in ANSWERS_TO_A_HELLO.values():
+def server_without_tls(octets: bytes) -> Iterator[str]:
+    """The URL of a server that gives this answer."""
 
-        class Answer(socketserver.BaseRequestHandler):
-            said = octets
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(4096)
+            self.request.sendall(octets)
+            self.request.recv(4096)
 
-            def handle(self) -> None:
-                self.request.recv(4096)
-                self.request.sendall(self.said)
-                self.request.recv(4096)
-
-        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        running.append(server)
-    try:
-        yield [f"https://127.0.0.1:{server.server_address[1]}/" for server in running]
-    finally:
-        for server in running:
+        try:
+            yield f"https://127.0.0.1:{server.server_address[1]}/"
+        finally:
             server.shutdown()
-            server.server_close()
 
 
 CLASSES = {
@@ -74,9 +66,10 @@ def test_the_exception_of_the_fetch_is_the_cause_of_the_refusal(site: Site, mode
     """The cause is told from what Scrapy wraps, and an errback finds the exception by its class."""
     names = {"FAKE_NAMES": {"nowhere.example": []}}
     names["EXTENSIONS"] = {"tests.crawl.network.FakeNetwork": 1}
-    with servers_without_tls() as tls:
+    with ExitStack() as running:
+        tls = map(server_without_tls, ANSWERS_TO_A_HELLO.values())
         urls = {
-            **dict.fromkeys(tls, "tls"),
+            **dict.fromkeys(map(running.enter_context, tls), "tls"),
             "http://nowhere.example/": "dns",
             site.refusing().url("/a"): "connection",
             site.authority(Hang()).url("/a"): "timeout",
@@ -174,9 +167,12 @@ async def test_hops_and_second_questions_are_among_the_twenty(site: Site) -> Non
     def tell(hit: Hit) -> Reply:
         return redirect(f"/robots.txt?{len(hit.target)}") if "?" not in hit.target else Reply(503)
 
+    def again(request: Request, response: Response) -> Response | Request:
+        return request.replace(dont_filter=True) if response.status == 503 else response
+
     shop = site.authority(tell)
-    settings: dict[str, Any] = {"DOWNLOADER_MIDDLEWARES": {Again503: 300}}
-    result = await visit([shop.url("/a")], **settings)
+    repeating = {middleware(process_response=again): 300}
+    result = await visit([shop.url("/a")], DOWNLOADER_MIDDLEWARES=repeating)
     assert result.unreachable == [shop.url("/a")]
     assert len(shop.hits) == 20
     last = site.authority(RULES)
@@ -186,43 +182,23 @@ async def test_hops_and_second_questions_are_among_the_twenty(site: Site) -> Non
     assert result.forbidden == [last.url("/private")]
 
 
-class Again503(Component):
-    """Repeats each 503."""
-
-    def process_response(self, request: Request, response: Response) -> Response | Request:
-        """As a new request."""
-        return request.replace(dont_filter=True) if response.status == 503 else response
-
-
 @pytest.mark.filterwarnings("ignore:.*is not a coroutine function")
 @pytest.mark.parametrize("own", [{}, {"http": f"{handlers.__name__}.DeferredHandler"}])
-async def test_a_repetition_by_another_proxy_counts_as_its_answer(
-    site: Site, own: dict[str, str]
-) -> None:
+async def test_a_repetition_by_another_proxy_counts_as_its_answer(site: Site, own: object) -> None:
     """A middleware of a pool moves on to another proxy: what that one brings are the rules."""
-    good = Proxy(site)
+    good, bad = Proxy(site), site.refusing().url("")
     good.authority("http://a.example", RULES)
-    bad = site.refusing().url("")
-    Moving.proxies = [bad, good.url]
-    middlewares = {Moving: 300}
+
+    def begin(request: Request) -> None:
+        request.meta.setdefault("proxy", bad)
+
+    def move_on(request: Request, exception: Exception) -> Request | None:
+        meta = {**request.meta, "proxy": good.url}
+        is_bad = request.meta.get("proxy") == bad
+        return request.replace(meta=meta, dont_filter=True) if is_bad else None
+
+    moving = {middleware(process_request=begin, process_exception=move_on): 300}
     urls = ["http://a.example/private", "http://a.example/open"]
-    more = {"RETRY_ENABLED": False, "DOWNLOAD_HANDLERS": own}
-    result = await visit(urls, OneByOneSpider, DOWNLOADER_MIDDLEWARES=middlewares, **more)
+    how = {"DOWNLOADER_MIDDLEWARES": moving, "RETRY_ENABLED": False, "DOWNLOAD_HANDLERS": own}
+    result = await visit(urls, OneByOneSpider, **how)
     assert result.kinds == ["forbidden", "downloaded"]
-
-
-class Moving(Component):
-    """Sends each request through one proxy, and after a failure through the next."""
-
-    proxies: list[str]
-
-    def process_request(self, request: Request) -> None:
-        """The first proxy, if there is none yet."""
-        request.meta.setdefault("proxy", self.proxies[0])
-
-    def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """The last proxy."""
-        if request.meta.get("proxy") != self.proxies[0]:
-            return None
-        meta = {**request.meta, "proxy": self.proxies[-1]}
-        return request.replace(meta=meta, dont_filter=True)

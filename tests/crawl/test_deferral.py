@@ -72,9 +72,7 @@ HOWS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("how", first(1, HOWS))
-async def test_requests_wait_until_an_unreachable_site_is_back(
-    site: Site, passing: Ahead, how: str
-) -> None:
+async def test_requests_wait_until_their_site_is_back(site: Site, passing: Ahead, how: str) -> None:
     """It is down for ten minutes; each attempt is one that the back-off makes, and none more."""
     rounds = 1 + len(HOWS[how].get("REP_RETRY_DELAYS", []))
     shop = site.authority(Outage(10 * rounds))
@@ -90,41 +88,32 @@ async def test_requests_wait_until_an_unreachable_site_is_back(
     assert result.stats["robotstxt/waiting"] == len(plans)
 
 
-async def test_without_the_setting_requests_to_an_unreachable_site_end_at_once(
-    site: Site, passing: Ahead
+ENDS: dict[str, tuple[dict[str, Any], str, int, list[str]]] = {
+    "down for longer": ({"attempts": FOR_EVER}, "unreachable", 11, [BEGINS, GIVEN_UP]),
+    "asks for an hour": ({"attempts": FOR_EVER, "Retry_After": "3600"}, "unreachable", 1, []),
+    "back": ({"attempts": 2}, "downloaded", 3, [BEGINS, BACK]),
+    "back and closed": ({"attempts": 2, "then": NOTHING}, "forbidden", 3, [BEGINS, BACK]),
+}
+"""Outages: how requests end, after how many attempts, and what the log says."""
+
+
+@pytest.mark.parametrize(("outage", "end", "attempts", "lines"), ENDS.values(), ids=ENDS)
+async def test_requests_wait_for_as_long_as_there_is_something_to_wait_for(
+    site: Site, passing: Ahead, outage: Any, end: str, attempts: int, lines: list[str]
 ) -> None:
-    """They wait for nothing."""
-    shop = site.authority(Outage(1))
-    result = await visit(pages(shop, 5), **EACH_MINUTE)
-    assert len(result.unreachable) == 5
-    assert len(shop.robots_hits) == 1
-    assert passing.seconds == 0
-    assert said(result, shop.url()[:-1]) == []
+    """Not if the next attempt comes too late.
 
-
-async def test_a_site_that_is_down_for_longer_is_given_up(site: Site, passing: Ahead) -> None:
-    """It is said once, and no page is asked for."""
-    shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
+    It is said once that a site is given up, or is back, whatever its rules are.
+    """
+    shop, other = site.authority(Outage(**outage)), site.authority(RULES)
     plans = [*pages(shop, 5), *pages(other, 2)]
     result = await visit(plans, **FOR_TEN_MINUTES)
-    assert result.unreachable == plans[:5]
-    assert sorted(result.downloaded) == plans[5:]
-    assert len(shop.robots_hits) == 11
-    assert shop.page_hits == []
-    assert said(result, shop.url()[:-1]) == [BEGINS, GIVEN_UP]
-    assert result.stats["robotstxt/unreachable"] == 5
-
-
-async def test_requests_end_at_once_if_the_next_attempt_comes_too_late(
-    site: Site, passing: Ahead
-) -> None:
-    """The site asks for an hour with Retry-After: nothing has to be said of a wait."""
-    shop = site.authority(Outage(FOR_EVER, Retry_After="3600"))
-    result = await visit(pages(shop, 3), **FOR_TEN_MINUTES)
-    assert len(result.unreachable) == 3
-    assert len(shop.robots_hits) == 1
-    assert passing.seconds == 0
-    assert said(result, shop.url()[:-1]) == []
+    assert result.by_url == {**dict.fromkeys(plans, "downloaded"), **dict.fromkeys(plans[:5], end)}
+    assert len(shop.robots_hits) == attempts
+    assert (passing.seconds == 0) == (attempts == 1)
+    assert len(shop.page_hits) == 5 * (end == "downloaded")
+    assert said(result, shop.url()[:-1]) == lines
+    assert result.stats.get("robotstxt/unreachable", 0) == 5 * (end == "unreachable")
 
 
 async def test_a_good_copy_is_followed_and_nothing_waits(site: Site, clock: Ahead) -> None:
@@ -142,15 +131,6 @@ async def test_a_good_copy_is_followed_and_nothing_waits(site: Site, clock: Ahea
     assert result.kinds == ["downloaded", "forbidden", "downloaded"]
     assert len(shop.robots_hits) == 2
     assert said(result, shop.url()[:-1]) == []
-
-
-async def test_a_site_is_back_whatever_its_rules_are(site: Site, passing: Ahead) -> None:
-    """Its first request is one that the rules forbid."""
-    shop = site.authority(Outage(2, NOTHING))
-    plans = [shop.url(f"/private/{n}") for n in range(3)]
-    result = await visit(plans, **FOR_TEN_MINUTES)
-    assert result.forbidden == plans
-    assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
 
 
 async def test_a_site_may_be_down_twice(site: Site, passing: Ahead) -> None:
@@ -199,9 +179,7 @@ async def test_rules_that_something_else_fetches_wake_the_site(site: Site, clock
     assert said(result, shop.url()[:-1]) == [BEGINS, BACK]
 
 
-async def test_direct_downloads_do_not_wait_for_an_unreachable_site(
-    site: Site, passing: Ahead
-) -> None:
+async def test_direct_downloads_do_not_wait_for_such_a_site(site: Site, passing: Ahead) -> None:
     """What a middleware downloads for a request that it has in hand ends at once."""
     shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
     plans = [other.url(f"/page?{shop.url('/inner')}")]
@@ -210,22 +188,27 @@ async def test_direct_downloads_do_not_wait_for_an_unreachable_site(
     assert passing.seconds == 0
 
 
-@pytest.mark.parametrize("action", ["allow", "unreachable-is-allowed", "forbid"])
-async def test_an_override_goes_before_it(site: Site, passing: Ahead, action: str) -> None:
-    """Nothing waits for what an override decides."""
+SPARED = {"": "unreachable", "unreachable-is-allowed": "downloaded"}
+SPARED |= {"allow": "downloaded", "forbid": "forbidden"}
+"""Overrides, or none and no time to wait, and how requests to a site end that is down."""
+
+
+@pytest.mark.parametrize(("action", "end"), SPARED.items())
+async def test_without_the_setting_or_by_an_override_nothing_waits(
+    site: Site, passing: Ahead, action: str, end: str
+) -> None:
+    """Nothing is said of it either."""
     shop = site.authority(Outage(FOR_EVER))
-    overrides = [override(shop.url(), action)]
-    plans = pages(shop, 3)
-    result = await visit(plans, REP_OVERRIDES=overrides, **FOR_TEN_MINUTES)
-    ended = result.forbidden if action == "forbid" else sorted(result.downloaded)
-    assert ended == plans
+    more = {"REP_OVERRIDES": [override(shop.url(), action)], **FOR_TEN_MINUTES} if action else {}
+    plans = pages(shop, 5)
+    result = await visit(plans, **EACH_MINUTE | more)
+    assert sorted(result.urls(end)) == plans
     assert len(shop.robots_hits) == 1
+    assert passing.seconds == 0
     assert said(result, shop.url()[:-1]) == []
 
 
-async def test_an_override_for_some_paths_leaves_the_others_waiting(
-    site: Site, passing: Ahead
-) -> None:
+async def test_an_override_for_some_paths_lets_the_others_wait(site: Site, passing: Ahead) -> None:
     """Requests that pass by an override do not say that the site is back."""
     shop = site.authority(Outage(3))
     overrides = [override(shop.url(), "allow", paths=["/ours"])]
@@ -237,9 +220,7 @@ async def test_an_override_for_some_paths_leaves_the_others_waiting(
 
 
 @pytest.mark.parametrize("store", first(1, ["memory:", None]))
-async def test_a_stop_keeps_what_waits_for_the_next_run(
-    site: Site, tmp_path: Path, store: str | None
-) -> None:
+async def test_a_stop_keeps_what_waits(site: Site, tmp_path: Path, store: str | None) -> None:
     """With JOBDIR no request is lost. Without a store the next run asks anew."""
     shop, other = site.authority(Outage(FOR_EVER)), site.authority(RULES)
     settings = {"JOBDIR": str(tmp_path), "REP_STORE": store, "REP_DEFER_UNREACHABLE": 1_000}
@@ -257,22 +238,15 @@ async def test_a_stop_keeps_what_waits_for_the_next_run(
 async def test_what_is_found_meanwhile_waits_too(site: Site, passing: Ahead) -> None:
     """More urgent requests to the site are made first when it is back."""
     shop, other = site.authority(Outage(8)), site.authority(RULES, Reply(200, "p", delay=0.05))
-    urgent = [{"url": shop.url("/urgent"), "priority": 5}]
-    plans = [*pages(shop, 3), other.url("/lead")]
-    result = await visit(
-        plans,
-        onward={"/lead": urgent},
-        CONCURRENT_REQUESTS_PER_DOMAIN=1,
-        **FOR_TEN_MINUTES,
-    )
+    onward = {"/lead": [{"url": shop.url("/urgent"), "priority": 5}]}
+    plans, one = [*pages(shop, 3), other.url("/lead")], {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = await visit(plans, onward=onward, **one, **FOR_TEN_MINUTES)
     assert len(result.downloaded) == 5
     assert shop.page_hits[0].path == "/urgent"
 
 
 @pytest.mark.parametrize("by", first(1, [by_hand, by_hand_with_last_step]))
-async def test_by_hand_without_the_scheduler_requests_end_at_once(
-    site: Site, passing: Ahead, by: Any
-) -> None:
+async def test_without_the_scheduler_they_end_at_once(site: Site, passing: Ahead, by: Any) -> None:
     """There is no queue in which they could wait, and a line says so."""
     shop = site.authority(Outage(1))
     result = await visit(pages(shop, 3), by=by, **FOR_TEN_MINUTES)

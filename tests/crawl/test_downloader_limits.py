@@ -57,9 +57,7 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(site: Site, 
 
 
 @pytest.mark.parametrize("urgent", first(1, [5, 0]))
-async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
-    site: Site, urgent: int
-) -> None:
+async def test_a_slot_gets_no_more_of_what_waited_than_it_sends(site: Site, urgent: int) -> None:
     """Under asyncio Scrapy sends all that a slot has queued as soon as one of them has ended."""
     shop, named = site.authorities(2, LATE, Reply(200, "page", delay=0.05))
     pages = [(n, each.url(f"/{n}")) for n in range(25) for each in (shop, named)]
@@ -143,17 +141,12 @@ async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> 
     assert len(shop.page_hits) == 40
 
 
+WAYS = [(how, "asyncio") for how in HOW] + [("behind the gate", mode) for mode in [*MODES][1:]]
+
+
 @waits
-@pytest.mark.parametrize(
-    ("how", "mode"),
-    [
-        *((how, "asyncio") for how in HOW),
-        *(("behind the gate", mode) for mode in MODES if mode != "asyncio"),
-    ],
-)
-def test_those_of_many_sites_take_no_longer_than_with_robots_off(
-    site: Site, how: str, mode: str
-) -> None:
+@pytest.mark.parametrize(("how", "mode"), WAYS)
+def test_those_of_many_sites_take_as_long_as_without_rules(site: Site, how: str, mode: str) -> None:
     """60 sites, a page of each, eight at a time: neither download waits for the other ones."""
     shops = site.authorities(60, RULES, Reply(200, "page", delay=0.05))
     path, order = HOW[how]
@@ -170,9 +163,7 @@ def test_those_of_many_sites_take_no_longer_than_with_robots_off(
 
 @waits
 @pytest.mark.parametrize("how", HOW)
-async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
-    site: Site, how: str
-) -> None:
+async def test_those_of_other_sites_go_on_beside_a_slow_page(site: Site, how: str) -> None:
     """One of thirty sites answers its page after six seconds; all others are done long before."""
     slow = site.authority(RULES, Reply(200, "page", delay=6.0))
     shops = site.authorities(30, RULES)
@@ -187,9 +178,7 @@ async def test_those_of_other_sites_go_on_beside_a_page_that_is_slow_to_answer(
 
 @pytest.mark.parametrize("by", first(1, [obey, by_hand]), ids=["add-on", "by hand"])
 @pytest.mark.parametrize("how", first(1, HOW))
-async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
-    site: Site, how: str, by: Any
-) -> None:
+async def test_those_of_a_host_keep_its_pace_with_one_place(site: Site, how: str, by: Any) -> None:
     """The page and its inner one go one after the other, although nothing else may go at all."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.2\n")
     path, order = HOW[how]
@@ -204,9 +193,7 @@ async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
         assert later.received - (earlier.sent or earlier.received) >= 0.195
 
 
-async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place(
-    site: Site,
-) -> None:
+async def test_without_the_scheduler_none_waits_behind_pages_that_need_it(site: Site) -> None:
     """Each page keeps the only place until it has its inner one, so that no page is put back.
 
     One that was would have its inner page downloaded a second time.
@@ -221,9 +208,7 @@ async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place
 @waits
 @pytest.mark.parametrize("by", [by_hand, by_hand_with_last_step])
 @pytest.mark.parametrize("how", ["after the page", "behind the gate"])
-async def test_without_the_scheduler_those_of_a_paced_host_go_on(
-    site: Site, how: str, by: Any
-) -> None:
+async def test_without_the_scheduler_those_of_a_host_go_on(site: Site, how: str, by: Any) -> None:
     """No page's inner one waits a second for each of the pages that wait for their turn."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
     path, order = HOW[how]
@@ -244,9 +229,7 @@ async def test_those_of_forbidden_pages_are_refused(site: Site, by: Any) -> None
         assert not any("inner" in hit.path or "private" in hit.path for hit in shop.hits)
 
 
-async def test_a_host_that_begins_to_ask_for_a_pace_waits_for_no_page_that_waits_for_it(
-    site: Site,
-) -> None:
+async def test_a_host_that_begins_to_ask_waits_for_no_page_that_waits_for_it(site: Site) -> None:
     """By hand without the last step: a page's middleware asks another port of its host first."""
     for meta in ({}, {"dont_obey_robotstxt": True}):
         shop = site.authority(RULES)
@@ -269,9 +252,7 @@ class OneAtATimeDownloader(SlotlessDownloader):
 
 
 @pytest.mark.parametrize("where", ["page", "after"])
-async def test_a_downloader_without_slots_locks_nothing_up(
-    site: Site, mode: str, where: str
-) -> None:
+async def test_a_downloader_without_slots_is_not_stuck(site: Site, mode: str, where: str) -> None:
     """A request may wait for another one of its host, before its download or after it."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     settings = {**SLOTLESS, "DOWNLOADER": global_object_name(OneAtATimeDownloader)}

@@ -18,8 +18,10 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from scrapy_rep.access.outcome import Cause
+from tests.commands.running import write_project
 from tests.crawl.closing import ItemSpider
 from tests.crawl.harness import crawl, visit
+from tests.crawl.middlewares import middleware
 from tests.crawl.pacing import pages
 from tests.crawl.plugin import DEMANDING, NOTHING, RULES, obey
 from tests.crawl.result import Result
@@ -54,9 +56,8 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     error = problem.exception
     assert isinstance(error, RobotsForbidden)
     assert isinstance(error, IgnoreRequest)
-    assert str(error) == (
-        f"Forbidden by robots.txt: Disallow: /private, line 6, group mybot ({shop.url('')})"
-    )
+    rule = "Disallow: /private, line 6, group mybot"
+    assert str(error) == f"Forbidden by robots.txt: {rule} ({shop.url('')})"
     verdict = error.verdict
     assert (verdict.allowed, verdict.line, verdict.group) == (False, 6, "mybot")
     assert isinstance(verdict.rule, Rule)
@@ -65,10 +66,8 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     assert str(error.authority) == shop.url("")
     begun, *said = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
     assert begun.startswith("Obeying robots.txt as ")
-    assert sorted(said) == [
-        f"Forbidden by robots.txt: <GET {one}> (Disallow: /private, line 6, group mybot)"
-        for one in sorted([url, other])
-    ]
+    lines = [f"Forbidden by robots.txt: <GET {one}> ({rule})" for one in (url, other)]
+    assert sorted(said) == sorted(lines)
 
 
 def keeps_no_rules(result: Result, urls: Iterable[str]) -> None:
@@ -170,30 +169,17 @@ async def gathered(site: Site, files: Path, by: Callable[..., Any]) -> tuple[obj
     return [file["url"] == wanted[0] for file in item["files"]], said
 
 
-async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_a_media_pipeline_takes_a_drop_as_the_built_ins(site: Site, tmp_path: Path) -> None:
     """The forbidden file is left out, and the pipeline logs what it logs of Scrapy's refusal."""
     ours = await gathered(site, tmp_path / "ours", obey)
     assert ours[0] == [True]
     assert ours == await gathered(site, tmp_path / "theirs", partial(dict, ROBOTSTXT_OBEY=True))
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A Scrapy project that uses the add-on."""
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "__init__.py").touch()
-    settings = 'SPIDER_MODULES = ["shop"]\nTELNETCONSOLE_ENABLED = False\n'
-    addons = 'ADDONS = {"scrapy_rep.Addon": 100}\n'
-    (tmp_path / "shop" / "settings.py").write_text(settings + addons)
-    return tmp_path
-
-
 @pytest.mark.slow
-def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:
+def test_commands_of_scrapy_get_what_is_allowed_alone(site: Site, tmp_path: Path) -> None:
     """Of a forbidden page nothing is printed, or there is no `response`."""
+    project = write_project(tmp_path, {"TELNETCONSOLE_ENABLED": False}, "")
     shop = site.authority(RULES, {"/open": "an open page"})
     shell = ["shell", "-c", "response and response.text"]
     for words, path, printed in (
@@ -260,19 +246,15 @@ async def test_a_response_in_place_of_a_failed_download_is_no_answer(site: Site,
     assert [result.problem(url).data["cause"] for url in urls] == [Cause.DROPPED] * 2
 
 
-class NoFileMiddleware:
-    """The process has no file left for a socket, whenever a robots.txt is fetched."""
+async def test_a_lack_of_files_is_a_failure_on_this_side(site: Site) -> None:
+    """It says nothing of the site, which is asked again after a second."""
 
-    def process_request(self, request: Request) -> None:
-        """Fail, if it is for a robots.txt."""
+    def fail(request: Request) -> None:  # there is no file left for a socket
         if request.meta.get("dont_obey_robotstxt"):
             raise OSError(errno.EMFILE, "Too many open files")
 
-
-async def test_a_lack_of_files_is_a_failure_on_this_side(site: Site) -> None:
-    """It says nothing of the site, which is asked again after a second."""
     url = site.authority(RULES).url("/open")
-    result = await visit([url], DOWNLOADER_MIDDLEWARES={NoFileMiddleware: 500})
+    result = await visit([url], DOWNLOADER_MIDDLEWARES={middleware(process_request=fail): 500})
     assert result.unreachable == [url]
     assert len(result.lines("next attempt in 1 s", "WARNING")) == 1
 
@@ -284,10 +266,7 @@ async def test_a_proxy_that_fails_is_blamed_and_not_the_site(site: Site, mode: s
     """
     proxy, dead = Proxy(site), site.refusing().url("")
     shop = site.authority(RULES).url("/x")
-    causes = [
-        (shop, dead, "proxy failure"),
-        (shop.replace("http:", "https:"), dead, "proxy failure"),
-    ]
+    causes = [(url, dead, "proxy failure") for url in (shop, shop.replace("http:", "https:"))]
     for answer, cause in (
         (Reply(407), "proxy failure 407"),  # it wants a login
         (Hang(), "proxy failure"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scrapy_rep import Verdict
-from tests.crawl.closing import AskingSpider, ClosingSpider
+from tests.crawl.closing import AskingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
@@ -96,13 +96,3 @@ async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     plans = [{"url": url, "dont_filter": True} for url in urls]
     result, told = await ask([(url, None) for url in urls], plans=plans)
     assert [one.allowed for one in told] == [kind == "downloaded" for kind in result.kinds]
-
-
-async def test_cache_info_counts_what_is_under_way(site: Site) -> None:
-    """While requests wait, and when they do no more."""
-    slow = site.authority(Hang())
-    urls = [slow.url(f"/{n}") for n in range(5)]
-    result = await crawl(ClosingSpider, obey(), plans=urls, parked=5, close_after=0.1)
-    assert result.stats["closing/waiting"] == 5
-    info = result.gate.cache_info()
-    assert (info["fetches"], info["waiting"]) == (0, 0)

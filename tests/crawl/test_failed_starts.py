@@ -108,9 +108,7 @@ def main() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted there")
-def test_crawls_that_fail_to_start_leave_nothing_behind(
-    site: Site, tmp_path: Path, store_uri: str
-) -> None:
+def test_crawls_that_do_not_start_leave_nothing(site: Site, tmp_path: Path, store_uri: str) -> None:
     """Twenty of them in one process: with a store, a decision log and an archive."""
     shop = site.authority(NOTHING)
     log, archive = tmp_path / "log.jsonl", tmp_path / "a.warc.gz"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,14 @@ from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep.redis_queue import HostQueue
 from tests.crawl.harness import visit
+from tests.crawl.middlewares import middleware
 from tests.crawl.pacing import gaps, pages
+from tests.crawl.plugin import OVER_REDIS, RULES
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_stall import UntilSpider
 from tests.crawl.test_workers import Workers, at_work
 from tests.replies import Hang, html
-from tests.site import Authority, Site
+from tests.site import Site
 from tests.stores.servers import RedisServer
 
 KEY = "%(spider)s:requests"
@@ -32,39 +32,20 @@ FEW = {"CONCURRENT_REQUESTS": 4}
 """A worker keeps at most sixteen requests that wait."""
 
 
-REDIS = {
-    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-}
-DEPRECATED = "ignore::scrapy.exceptions.ScrapyDeprecationWarning"
+pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 """scrapy-redis uses methods of Scrapy that are deprecated."""
 
 
-@contextmanager
-def working(
-    server: RedisServer, directory: Path, count: int, urls: list[str], **settings: Any
-) -> Iterator[Workers]:
-    """So many workers at these requests; none of them outlives the context."""
-    workers = at_work(server, directory, count, urls, **{**FEW, **settings})
-    try:
-        yield workers
-    finally:
-        for process in workers.processes:
-            if process.returncode is None:
-                process.close()
-
-
-def come(shops: list[Authority], each: int) -> Callable[[], bool]:
-    """All pages of some sites have come."""
-    return lambda: all(len(shop.page_hits) >= each for shop in shops)
+def working(server: RedisServer, folder: Path, count: int, urls: list[str], **more: Any) -> Workers:
+    """So many workers at these requests."""
+    return at_work(server, folder, count, urls, **{**FEW, **more})
 
 
 def own(server: RedisServer, **settings: Any) -> dict[str, Any]:
     """The settings of a project with this queue."""
-    return {"REDIS_URL": server.uri, "REP_STORE": server.uri, **REDIS, **settings}
+    return {"REDIS_URL": server.uri, "REP_STORE": server.uri, **OVER_REDIS, **settings}
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
 async def test_sites_that_wait_delay_no_other(site: Site, queue: RedisServer) -> None:
     """Three paced hosts and a silent one with twenty requests each are ahead of all others.
 
@@ -72,7 +53,7 @@ async def test_sites_that_wait_delay_no_other(site: Site, queue: RedisServer) ->
     """
     paced = site.authorities(3, "User-agent: *\nCrawl-delay: 60\n")
     silent = site.authority(Hang())
-    plain = site.authorities(5, "User-agent: *\nDisallow: /private\n")
+    plain = site.authorities(5, RULES)
     until = [url for shop in plain for url in pages(shop, 5)]
     plans = [url for shop in [*paced, silent] for url in pages(shop, 20)] + until
     settings = own(queue, CONCURRENT_REQUESTS=2, REP_TIMEOUT=60)
@@ -81,45 +62,33 @@ async def test_sites_that_wait_delay_no_other(site: Site, queue: RedisServer) ->
     assert [len(shop.robots_hits) for shop in [*paced, silent, *plain]] == [1] * 9
 
 
-class AgainMiddleware:
-    """Makes a request three times, as it has changed it: the same object, with other meta."""
+async def test_a_request_that_is_made_again_stays_changed(site: Site, queue: RedisServer) -> None:
+    """It is a new one, and not the one that the queue gave out: the same object, with more meta."""
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Count in the meta."""
+    def again(request: Request, response: Response) -> Request | Response:
         tries = request.meta["tries"] = request.meta.get("tries", 0) + 1
-        if tries == 3:
-            return response
         request.dont_filter = True
-        return request
+        return response if tries == 3 else request
 
-
-@pytest.mark.filterwarnings(DEPRECATED)
-async def test_a_request_that_is_made_again_is_as_it_was_changed(
-    site: Site, queue: RedisServer
-) -> None:
-    """It is a new one, and not the one that the queue gave out."""
-    shop = site.authority("User-agent: *\nDisallow: /private\n")
-    settings = own(queue, DOWNLOADER_MIDDLEWARES={AgainMiddleware: 950})
+    shop = site.authority(RULES)
+    settings = own(queue, DOWNLOADER_MIDDLEWARES={middleware(process_response=again): 950})
     result = await visit([shop.url("/a"), shop.url("/b")], **settings)
     assert sorted(result.downloaded) == [shop.url("/a"), shop.url("/b")]
     assert Counter(hit.path for hit in shop.page_hits) == {"/a": 3, "/b": 3}
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
 async def test_what_a_dead_worker_had_comes_back(
-    site: Site, queue: RedisServer, constants: Callable[..., None]
+    site: Site, queue: RedisServer, client: Any, constants: Any
 ) -> None:
     """It took all there was, and gave no sign of life for a lease."""
     constants("redis_queue", SILENT_FOR=1.0, BEAT=0.1)
-    plain = site.authorities(3, "User-agent: *\nDisallow: /private\n")
-    urls = [shop.url("/") for shop in plain]
-    with redis.Redis(port=queue.port) as client:
-        spider = RequestsSpider()
-        dead = HostQueue(client, spider, KEY)
-        for url in urls:
-            dead.push(spider.request(url))
-        dead._step(8)
-        assert client.zcard("requests:requests:hosts") == 0
+    urls = [shop.url("/") for shop in site.authorities(3, RULES)]
+    spider = RequestsSpider()
+    dead = HostQueue(client, spider, KEY)
+    for url in urls:
+        dead.push(spider.request(url))
+    dead._step(8)
+    assert client.zcard("requests:requests:hosts") == 0
     result = await visit([], **own(queue), whole=False)
     assert sorted(end.url for end in result.endings) == sorted(urls)
     assert result.stats["robotstxt/queue/taken_over"] == 3
@@ -143,52 +112,39 @@ class StartListSpider(RedisMixin, UntilSpider):  # type: ignore[misc]
         return self.request(data.decode())
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
-async def test_a_start_list_is_read_while_sites_wait(site: Site, queue: RedisServer) -> None:
+async def test_a_start_list_is_read_meanwhile(site: Site, queue: RedisServer, client: Any) -> None:
     """Otherwise it would be read when the crawl is idle, hours later."""
-    paced = site.authority("User-agent: *\nCrawl-delay: 60\n")
-    plain = site.authority("User-agent: *\nDisallow: /private\n")
-    with redis.Redis(port=queue.port) as client:
-        client.rpush("requests:start_urls", *pages(plain, 40))
-    await visit(
-        pages(paced, 3),
-        StartListSpider,
-        until=pages(plain, 40),
-        whole=False,
-        **own(queue),
-    )
+    paced, plain = site.authority("User-agent: *\nCrawl-delay: 60\n"), site.authority(RULES)
+    until = pages(plain, 40)
+    client.rpush("requests:start_urls", *until)
+    await visit(pages(paced, 3), StartListSpider, until=until, whole=False, **own(queue))
     assert len(plain.page_hits) == 40
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
 @pytest.mark.parametrize("persist", [True, False])
 async def test_requests_are_there_in_the_next_run_if_they_are_to_persist(
-    site: Site, queue: RedisServer, persist: bool
+    site: Site, queue: RedisServer, client: Any, persist: bool
 ) -> None:
     """What waits goes back at the close; without SCHEDULER_PERSIST it is removed then."""
-    paced = site.authority("User-agent: *\nCrawl-delay: 60\n")
-    plain = site.authority("User-agent: *\nDisallow: /private\n")
+    paced, plain = site.authority("User-agent: *\nCrawl-delay: 60\n"), site.authority(RULES)
     urls = pages(paced, 5) + pages(plain, 2)
     settings = own(queue, SCHEDULER_PERSIST=persist)
     await visit(urls, UntilSpider, until=pages(plain, 2), whole=False, **settings)
-    with redis.Redis(port=queue.port) as client:
-        made = len(paced.page_hits)
-        assert client.zcard("requests:requests:hosts") == (5 - made if persist else 0)
-        assert client.zcard("requests:requests:out") == 0
-        assert client.zcount("requests:requests:workers", 0, "+inf") == 0
-    other = site.authority("User-agent: *\nDisallow: /private\n")
+    made = len(paced.page_hits)
+    assert client.zcard("requests:requests:hosts") == (5 - made if persist else 0)
+    assert client.zcard("requests:requests:out") == 0
+    assert client.zcount("requests:requests:workers", 0, "+inf") == 0
+    other = site.authority(RULES)
     await visit(pages(other, 2), **settings, SCHEDULER_FLUSH_ON_START=True)
     assert len(paced.page_hits) == made
     assert len(other.page_hits) == 2
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
 async def test_without_a_store_the_queue_keeps_the_pace(site: Site, queue: RedisServer) -> None:
     """One line recommends a store."""
-    paced = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
-    plain = site.authority("User-agent: *\nDisallow: /private\n")
+    paced, plain = site.authority("User-agent: *\nCrawl-delay: 0.3\n"), site.authority(RULES)
     urls = pages(paced, 4) + pages(plain, 4) + [plain.url("/private")]
-    result = await visit(urls, REDIS_URL=queue.uri, **REDIS, expected=["REP_STORE is not set"])
+    result = await visit(urls, REDIS_URL=queue.uri, **OVER_REDIS, expected=["REP_STORE is not set"])
     assert (len(result.downloaded), result.forbidden) == (8, [plain.url("/private")])
     assert min(gaps(paced)) >= 0.3
 
@@ -198,7 +154,7 @@ def test_without_a_store_a_request_that_waits_for_room_keeps_its_site(
     site: Site, queue: RedisServer, tmp_path: Path
 ) -> None:
     """No worker gets another one of that site meanwhile, so that both would be made together."""
-    plain = site.authority("User-agent: *\nDisallow: /private\n", html(delay=1.5))
+    plain = site.authority(RULES, html(delay=1.5))
     paced = site.authorities(2, "User-agent: *\nCrawl-delay: 0.5\n")
     urls = [url for shop in paced for url in pages(shop, 8)] + pages(plain, 60)
     limits = {"CONCURRENT_REQUESTS": 2, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
@@ -208,15 +164,13 @@ def test_without_a_store_a_request_that_waits_for_room_keeps_its_site(
     assert min(min(gaps(shop)) for shop in paced) >= 0.5
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
-async def test_workers_that_share_no_pace_keep_one_each(site: Site, queue: RedisServer) -> None:
+async def test_workers_may_keep_a_pace_each(site: Site, queue: RedisServer, client: Any) -> None:
     """REP_SHARED_PACE off: the queue knows no pace, and one request of each host waits here."""
     paced = site.authorities(3, "User-agent: *\nCrawl-delay: 0.5\n")
     urls = [url for shop in paced for url in pages(shop, 3)]
-    with redis.Redis(port=queue.port) as client:
-        HostQueue(client, RequestsSpider(), KEY)._step(0)  # the crawl's worker is not the last one
-        await visit(urls, **own(queue, SCHEDULER_PERSIST=True, REP_SHARED_PACE=False))
-        assert set(client.hvals("requests:requests:pace")) <= {b"0"}
+    HostQueue(client, RequestsSpider(), KEY)._step(0)  # the crawl's worker is not the last one
+    await visit(urls, **own(queue, SCHEDULER_PERSIST=True, REP_SHARED_PACE=False))
+    assert set(client.hvals("requests:requests:pace")) <= {b"0"}
     assert all(len(shop.page_hits) == 3 and min(gaps(shop)) >= 0.5 for shop in paced)
 
 
@@ -230,18 +184,15 @@ class FailingFilter(RFPDupeFilter):
         return bool(super().request_seen(request))
 
 
-@pytest.mark.filterwarnings(DEPRECATED)
 async def test_a_page_ends_even_if_the_filter_fails_for_each_of_its_links(
     site: Site, queue: RedisServer
 ) -> None:
     """Scrapy waits for ever for a page whose links all fail, if there are more than 200."""
-    shop = site.authority("User-agent: *\nDisallow: /private\n")
+    shop = site.authority(RULES)
     links = [*(f"/lost/{number}" for number in range(250)), "/found"]
     settings = own(queue) | {"DUPEFILTER_CLASS": f"{__name__}.FailingFilter"}
     how = {"onward": {"/": links}, "whole": False, "expected": ["A request is lost"]}
     result = await visit([shop.url("/")], **how, **settings)
     assert [hit.target for hit in shop.page_hits] == ["/", "/found"]
-    assert (
-        len(result.lines(r"A request is lost, .*/lost/\d+: ResponseError: OOM command", "ERROR"))
-        == 250
-    )
+    lost = result.lines(r"A request is lost, .*/lost/\d+: ResponseError: OOM command", "ERROR")
+    assert len(lost) == 250

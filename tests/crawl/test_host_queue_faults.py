@@ -15,6 +15,7 @@ import redis
 
 from scrapy_rep.redis_queue import BATCH, SILENT_FOR, HostQueue
 from tests.crawl.pacing import gaps, pages
+from tests.crawl.plugin import RULES
 from tests.crawl.test_host_queue import FEW, KEY, working
 from tests.crawl.test_workers import Workers, worker_of
 from tests.crawl.worker import BySentinel, WorkerSpider
@@ -34,8 +35,7 @@ class Shops:
     """Some sites, one of which asks for half a second between two requests."""
 
     def __init__(self, site: Site, plain: int, each: int, paced: int) -> None:
-        rules = "User-agent: *\nDisallow: /private\n"
-        self.plain = site.authorities(plain, rules, html(delay=0.1))
+        self.plain = site.authorities(plain, RULES, html(delay=0.1))
         self.paced = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
         self.urls = [url for shop in self.plain for url in pages(shop, each)]
         self.urls += pages(self.paced, paced)
@@ -48,15 +48,17 @@ class Shops:
             found.setdefault(shop.url(hit.target), []).append(worker_of(hit))
         return found
 
-    def check(self, workers: Workers, lost_to: str = "") -> int:
+    def check(self, workers: Workers, lost_to: str = "", early: int = 0) -> int:
         """No page is lost, and none is made twice but what one worker had; return how many.
 
-        That worker was the first to make them, as far as it came.
+        That worker was the first to make them, as far as it came. No more than `early` requests to
+        the paced site were made too early.
         """
         askers = self.askers()
         assert set(askers) == {url for url, _ in workers.all_ends()} == set(self.urls)
         twice = [names for names in askers.values() if len(names) > 1]
         assert all(len(names) == 2 and lost_to in names for names in twice), twice
+        assert sum(gap < 0.5 for gap in gaps(self.paced)) <= early
         return len(twice)
 
 
@@ -67,9 +69,7 @@ def taken_over(workers: Workers, *numbers: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(deep(4, 20)))
-def test_a_killed_worker_loses_nothing(
-    site: Site, queue: RedisServer, tmp_path: Path, number: int
-) -> None:
+def test_a_kill_loses_nothing(site: Site, queue: RedisServer, tmp_path: Path, number: int) -> None:
     """SIGKILL of one of three at any moment: others get what it had, and make that alone twice."""
     shops = Shops(site, 6, 25, 6)
     moment = random.Random(number).randint(1, 140), random.uniform(0.0, 0.2)
@@ -81,7 +81,6 @@ def test_a_killed_worker_loses_nothing(
     had, twice = taken_over(workers, 0, 2), shops.check(workers, "worker-1")
     print(f"killed after {moment[0]} pages: it had {had}, made twice {twice}")  # noqa: T201
     assert twice <= had <= MOST_HELD
-    assert min(gaps(shops.paced)) >= 0.5
 
 
 @pytest.mark.slow
@@ -94,16 +93,12 @@ def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: 
         workers.finish()
     assert shops.check(workers) == 0
     assert Counter(workers.all_ends()) == Counter((url, "downloaded") for url in shops.urls)
-    assert min(gaps(shops.paced)) >= 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "lease"),
-    [
-        (5.0, 3.0),
-        pytest.param(10.0, SILENT_FOR, marks=waits),
-    ],
+    [(5.0, 3.0), pytest.param(10.0, SILENT_FOR, marks=waits)],
 )
 def test_a_worker_that_stood_still_drops_what_others_have_got(
     site: Site, queue: RedisServer, tmp_path: Path, seconds: float, lease: float
@@ -116,13 +111,12 @@ def test_a_worker_that_stood_still_drops_what_others_have_got(
         time.sleep(seconds)
         workers.processes[1].send_signal(signal.SIGCONT)
         said = workers.finish()
-    had, twice = taken_over(workers, 0), shops.check(workers, "worker-1")
+    # What it had let go just before may be early.
+    had, twice = taken_over(workers, 0), shops.check(workers, "worker-1", early=1)
     print(f"stood still for {seconds:.0f} s: it had {had}, made twice {twice}")  # noqa: T201
     assert twice <= had <= MOST_HELD
     assert bool(had) == (seconds > lease)
     assert ["gave no sign of life" in each for each in said] == [False, seconds > lease]
-    early = [gap for gap in gaps(shops.paced) if gap < 0.5]
-    assert len(early) <= 1  # what it had let go just before
 
 
 # --- Redis fails
@@ -131,14 +125,9 @@ def test_a_worker_that_stood_still_drops_what_others_have_got(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "lease"),
-    [
-        (4.0, 3.0),
-        pytest.param(10.0, SILENT_FOR, marks=waits),
-    ],
+    [(4.0, 3.0), pytest.param(10.0, SILENT_FOR, marks=waits)],
 )
-def test_an_outage_of_redis_loses_nothing(
-    site: Site, tmp_path: Path, seconds: float, lease: float
-) -> None:
+def test_an_outage_loses_nothing(site: Site, tmp_path: Path, seconds: float, lease: float) -> None:
     """It is gone, for longer than a lease or not, and comes back with what it had.
 
     Each page comes once: after an outage nobody is dead.
@@ -156,7 +145,6 @@ def test_an_outage_of_redis_loses_nothing(
         said = workers.finish()
     assert shops.check(workers) == 0
     assert Counter(url for url, _ in workers.all_ends()) == Counter(shops.urls)
-    assert min(gaps(shops.paced)) >= 0.5
     for each in said:
         assert each.count("The queue in Redis fails") == 1
         assert "sign of life" not in each
@@ -183,15 +171,12 @@ def test_a_redis_that_refuses_to_write_loses_nothing(
         client.execute_command("REPLICAOF", "NO", "ONE")
         workers.finish()
     assert shops.check(workers) == 0
-    assert min(gaps(shops.paced)) >= 0.5
 
 
 @pytest.mark.slow
-def test_what_a_worker_has_survives_a_redis_that_forgets(
-    site: Site, queue: RedisServer, tmp_path: Path
-) -> None:
+def test_what_a_worker_has_survives_a_flush(site: Site, queue: RedisServer, tmp_path: Path) -> None:
     """FLUSHALL at mid-crawl: the requests that it took are made, and no other one."""
-    shop = site.authority("User-agent: *\nDisallow: /private\n", html(delay=0.3))
+    shop = site.authority(RULES, html(delay=0.3))
     with (
         working(queue, tmp_path, 1, pages(shop, BATCH), CONCURRENT_REQUESTS=1) as workers,
         redis.Redis(port=queue.port) as client,
@@ -204,9 +189,7 @@ def test_what_a_worker_has_survives_a_redis_that_forgets(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hours", [-1.0, 1.0])
-def test_a_clock_of_redis_that_is_set_loses_nothing(
-    site: Site, tmp_path: Path, hours: float
-) -> None:
+def test_a_clock_that_is_set_loses_nothing(site: Site, tmp_path: Path, hours: float) -> None:
     """Nobody counts as dead by that, and nothing has to wait for the old time to come again."""
     shops = Shops(site, 3, 60, 20)
     with (
@@ -216,11 +199,9 @@ def test_a_clock_of_redis_that_is_set_loses_nothing(
         workers.when(100)  # all have been in contact for longer than a lease
         set_clock(hours * 3_600.0)
         said = workers.finish()
-    assert shops.check(workers) == 0
+    assert shops.check(workers, early=hours > 0) == 0  # by that clock the interval was over
     assert Counter(url for url, _ in workers.all_ends()) == Counter(shops.urls)
     assert not any("sign of life" in each for each in said)
-    early = [gap for gap in gaps(shops.paced) if gap < 0.5]
-    assert len(early) <= (hours > 0)  # by that clock the interval was over
 
 
 def crawl_on(
@@ -228,8 +209,7 @@ def crawl_on(
 ) -> int:
     """Two workers crawl while something happens; return how many pages were made twice."""
     shops = Shops(site, 3, 15, 8)
-    workers = Workers(uri, directory, 2, **FEW, **settings)
-    try:
+    with Workers(uri, directory, 2, **FEW, **settings) as workers:
         workers.ready()
         queue = HostQueue(client, WorkerSpider(), settings.get("SCHEDULER_QUEUE_KEY", KEY))
         for url in shops.urls:
@@ -238,9 +218,6 @@ def crawl_on(
         workers.when(20)
         during()
         workers.finish()
-    finally:
-        workers.stop()
-    assert min(gaps(shops.paced)) >= 0.5
     return shops.check(workers)
 
 
@@ -249,11 +226,8 @@ def test_a_crawl_on_a_cluster(site: Site, tmp_path: Path) -> None:
     """With a hash tag in the key: all keys of the queue are on one node."""
     with running(ClusterDeployment(tmp_path)) as cluster:
         port = cluster.servers[0].port
-        settings = {
-            "REP_STORE": cluster.uri,
-            "REDIS_PARAMS": {"redis_cls": "redis.cluster.RedisCluster"},
-            "SCHEDULER_QUEUE_KEY": "{%(spider)s}:requests",
-        }
+        settings = {"REP_STORE": cluster.uri, "SCHEDULER_QUEUE_KEY": "{%(spider)s}:requests"}
+        settings["REDIS_PARAMS"] = {"redis_cls": "redis.cluster.RedisCluster"}
         with redis.RedisCluster("127.0.0.1", port) as client:
             uri = f"redis://127.0.0.1:{port}"
             assert crawl_on(site, tmp_path, uri, client, lambda: None, **settings) == 0
@@ -263,10 +237,8 @@ def test_a_crawl_on_a_cluster(site: Site, tmp_path: Path) -> None:
 def test_a_crawl_goes_on_when_a_replica_takes_over(site: Site, tmp_path: Path) -> None:
     """The master dies at mid-crawl; Sentinels choose another one."""
     with running(SentinelDeployment(tmp_path, given_up_after=500)) as sentinels:
-        settings = {
-            "REP_STORE": sentinels.uri,
-            "REDIS_PARAMS": {"redis_cls": "tests.crawl.worker.BySentinel"},
-        }
+        params = {"redis_cls": "tests.crawl.worker.BySentinel"}
+        settings = {"REP_STORE": sentinels.uri, "REDIS_PARAMS": params}
         places = ",".join(str(each.port) for each in sentinels.sentinels)
 
         def take_over() -> None:

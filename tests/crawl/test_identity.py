@@ -66,10 +66,8 @@ PREFERRED: list[tuple[Any, str]] = [
 async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     """The first token that has a group wins; without any, the group of `*`."""
     paths = ("/mybot", "/news", "/star")
-    robots = (
-        "User-agent: mybot\nDisallow: /mybot\n\nUser-agent: mybot-news\nDisallow: /news\n\n"
-        "User-agent: *\nDisallow: /star\n"
-    )
+    robots = "User-agent: mybot\nDisallow: /mybot\n\nUser-agent: mybot-news\nDisallow: /news\n\n"
+    robots += "User-agent: *\nDisallow: /star\n"
     plans, expected = [], []
     for tokens, forbidden in PREFERRED if place == "meta" else PREFERRED[2:3]:
         shop = site.authority(robots)
@@ -87,10 +85,8 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     """
     shop = site.authority("User-agent: *\nDisallow: /\n")
     values: list[Any] = ["", [], 7, [""], [["mybot"]], {"mybot": 1}]
-    plans = [
-        {"url": shop.url(f"/{n}"), "meta": {"robotstxt_user_agent": value}}
-        for n, value in enumerate(values)
-    ]
+    metas = [{"robotstxt_user_agent": value} for value in values]
+    plans = [{"url": shop.url(f"/{n}"), "meta": meta} for n, meta in enumerate(metas)]
     result = await visit(plans, expected=["robotstxt_user_agent"])
     assert result.downloaded == []
     assert shop.page_hits == []
@@ -166,9 +162,7 @@ async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
         ("DEFAULT_REQUEST_HEADERS", {b"user-agent": ["shop/1.0"]}),
     ],
 )
-async def test_a_name_counts_in_each_form_that_scrapy_sends(
-    site: Site, setting: str, value: Any
-) -> None:
+async def test_a_name_counts_in_any_form_that_is_sent(site: Site, setting: str, value: Any) -> None:
     """Octets and lists, as a setting or a header."""
     shop = site.authority("User-agent: shop\nDisallow: /private\n\nUser-agent: b\nDisallow: /b\n")
     plans = [shop.url("/private"), shop.url("/b")]

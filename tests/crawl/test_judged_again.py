@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,8 +33,8 @@ SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
 async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about_them(
     site: Site,
     clock: Ahead,
-    by: Callable[..., dict[str, Any]],
-    later: str | Reply,
+    by: Any,
+    later: Any,
     end: str,
     least: float,
 ) -> None:
@@ -64,8 +63,8 @@ async def test_rules_that_change_while_requests_wait_for_their_turn_decide_about
     ("by", "path", "end"),
     [(by_hand_with_last_step, "/private", "forbidden"), (by_hand, "/open", "downloaded")],
 )
-def test_hundreds_that_wait_are_judged_again_one_after_another(
-    site: Site, by: Callable[..., dict[str, Any]], path: str, end: str
+def test_hundreds_that_wait_are_judged_again_in_turn(
+    site: Site, by: Any, path: str, end: str
 ) -> None:
     """By rules that ask for no pace; each goes on at once when its turn is granted."""
     shop = site.authority([SLOW, RULES])
@@ -79,7 +78,7 @@ def test_hundreds_that_wait_are_judged_again_one_after_another(
 
 @pytest.mark.parametrize("by", first(1, [by_hand, by_hand_with_last_step, obey]))
 async def test_rules_that_live_for_less_than_the_wait_for_a_turn_hold_up_nothing(
-    site: Site, constants: Callable[..., None], by: Callable[..., dict[str, Any]]
+    site: Site, constants: Any, by: Any
 ) -> None:
     """They are fetched again now and then, and pages go after that."""
     constants("access.policy", MIN_LIFETIME=0.3)
@@ -90,9 +89,7 @@ async def test_rules_that_live_for_less_than_the_wait_for_a_turn_hold_up_nothing
     assert keeps(shop, 0.05, by)
 
 
-async def test_a_slow_robots_txt_holds_up_no_other_port_of_its_host(
-    site: Site, clock: Ahead
-) -> None:
+async def test_a_slow_robots_txt_holds_up_no_other_of_its_host(site: Site, clock: Ahead) -> None:
     """Requests to both keep one pace, but only those to one of them wait for new rules."""
     slow = site.authority([SLOW, Reply(200, SLOW, delay=1.5)])
     other = site.authority(SLOW, host=slow.host)

@@ -48,15 +48,10 @@ AUTHORITIES = {
 """Authorities, and how they may be written."""
 
 
-async def test_each_authority_has_rules_of_its_own_however_it_is_written(
-    site: Site, mode: str
-) -> None:
+async def test_each_authority_has_its_own_rules_however_written(site: Site, mode: str) -> None:
     """Scheme, host and port make one; case, a trailing dot, a default port and IDN do not."""
-    proxy = Proxy(site)
-    there = [
-        proxy.authority(origin, f"User-agent: *\nDisallow: /{number}\n")
-        for number, origin in enumerate(AUTHORITIES)
-    ]
+    proxy, robots = Proxy(site), "User-agent: *\nDisallow: /{}\n"
+    there = [proxy.authority(origin, robots.format(n)) for n, origin in enumerate(AUTHORITIES)]
     urls, closed = [], []
     for number, spellings in enumerate(AUTHORITIES.values()):
         for n, start in enumerate(spellings):
@@ -136,9 +131,8 @@ async def test_what_a_page_leads_to_is_judged_where_it_is(site: Site) -> None:
         "/shaky": [Reply(503), Reply(503), "at last"],
     }
     shop = site.authority(RULES, pages)
-    plans = [
-        {"url": shop.url(path), "meta": {"dont_obey_robotstxt": path == "/by"}} for path in pages
-    ]
+    plans: list[Any] = [shop.url(path) for path in pages]
+    plans[1] = {"url": shop.url("/by"), "meta": {"dont_obey_robotstxt": True}}
     result = await visit(plans)
     kinds = ["forbidden", "downloaded", "forbidden", "forbidden", "unreachable"]
     assert result.kinds == [*kinds, "downloaded", "downloaded"]
@@ -257,9 +251,7 @@ async def test_a_page_is_read_as_the_url_of_a_request_is(site: Site) -> None:
 
 
 @pytest.mark.parametrize("way", ["redirect", "meta refresh", "redirect and back"])
-async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
-    site: Site, way: str
-) -> None:
+async def test_a_redirect_out_of_a_service_is_judged_by_its_target(site: Site, way: str) -> None:
     """Else the rules of the page that was named would admit requests to any other site."""
     shop, service = site.authority(RULES), site.authority(NOTHING)
     closed, other = site.authority(NOTHING), site.authority(RULES)
@@ -274,9 +266,8 @@ async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
     if way == "redirect and back":
         other.pages = {"/open": redirect(service.url("/again"))}
     service.pages = pages
-    plans = [
-        {"url": service.url(path), "meta": {"robotstxt_page": shop.url("/open")}} for path in pages
-    ]
+    on_behalf = {"robotstxt_page": shop.url("/open")}
+    plans = [{"url": service.url(path), "meta": on_behalf} for path in pages]
     result = await visit(plans)
     went_on = way != "redirect and back"
     assert result.downloaded == (requested(plans[2:3]) if went_on else [])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import crawled, modules, struck
 from tests.crawl.harness import RULED, open_and_private, visit
+from tests.crawl.middlewares import middleware
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
@@ -50,12 +51,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def paced(site: Site, interval: float, pages: Any = None) -> Authority:
     """A host that asks for a pace."""
     return site.authority(f"User-agent: *\nCrawl-delay: {interval:g}\n", pages)
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> dict[str, str]:
-    """The settings of a crawl on the store of the test."""
-    return {"REP_STORE": f"sqlite://{tmp_path}/robots.db"}
 
 
 async def test_a_turn_of_another_worker_is_waited_for(
@@ -158,25 +153,12 @@ async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) ->
     assert result.stats["robotstxt/crawl_delay/hosts"] == 3
 
 
-class StepsSpider(RequestsSpider):
-    """Calls a function after so many pages."""
-
-    steps: dict[int, Callable[[], object]]
-
-    def found(self, response: Any) -> Iterable[Any]:
-        """A page came."""
-        step = self.steps.get(len(self.endings))
-        if step:
-            step()
-        return ()
-
-
 @pytest.mark.slow
 async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
-    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch, constants: Any
 ) -> None:
     """It has lapsed, and another worker has the next one: its end is waited for."""
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.TURN_TERM", 1.0)
+    constants("frontier.shared_pace", TURN_TERM=1.0)
     shop = paced(site, 0.2)
     ended: list[float] = []
     with closing(RedisStore(server.uri)) as store:
@@ -276,9 +258,7 @@ async def test_the_failure_of_another_worker_is_the_outcome(
     assert shop.hits == []
 
 
-async def test_the_failure_of_another_worker_leaves_the_copy(
-    site: Site, shared: SharedStore
-) -> None:
+async def test_a_failure_of_another_worker_leaves_the_copy(site: Site, shared: SharedStore) -> None:
     """RFC 9309 section 2.3.1.4: the last good copy is followed without a fetch."""
     shop = site.authority(RULES)
     robots = key_of(shop).robots_uri
@@ -307,30 +287,22 @@ async def test_a_round_without_an_outcome_is_followed_by_another(
 
 
 @pytest.mark.parametrize("order", [None, 50, 500], ids=["meta", "before the gate", "behind it"])
-async def test_a_failure_of_ours_is_not_stored(
-    site: Site, shared: SharedStore, order: int | None
-) -> None:
+async def test_a_failure_of_ours_is_not_stored(site: Site, shared: SharedStore, order: Any) -> None:
     """Our proxy refuses: nothing is known of the site, for another worker or the next run.
 
     The request for the robots.txt says which proxy it took.
     """
     shop, proxy = site.authority(RULES), site.refusing().url("")
 
-    class LateProxy:
-        def process_request(self, request: Any) -> None:
-            request.meta["proxy"] = proxy
-
+    late = middleware(process_request=lambda request: request.meta.update(proxy=proxy))
     plan = {"url": shop.url("/open"), "meta": {} if order else {"proxy": proxy}}
-    middlewares = {"DOWNLOADER_MIDDLEWARES": {LateProxy: order}}
-    result = await visit([plan], REP_STORE=shared.uri, **middlewares)
+    result = await visit([plan], REP_STORE=shared.uri, DOWNLOADER_MIDDLEWARES={late: order})
     assert result.unreachable == [shop.url("/open")]
     assert shared.kept(shop) is None
     assert (await open_and_private(shop, REP_STORE=shared.uri)).kinds == RULED
 
 
-async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
-    site: Site, shared: SharedStore
-) -> None:
+async def test_a_crawl_that_ends_meanwhile_leaves_no_lease(site: Site, shared: SharedStore) -> None:
     """The next worker need not wait for the term of a lease whose crawl is over."""
     shop = site.authority(Reply(503, delay=0.3), pages=Reply(200, delay=0.2))
     ageing = time.time() - 82_000
@@ -342,9 +314,7 @@ async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
         assert told(store.lease(key_of(shop), TERM))
 
 
-async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
-    site: Site, server: RedisServer
-) -> None:
+async def test_a_store_may_go_away_during_a_round(site: Site, server: RedisServer) -> None:
     """The server is gone at the first attempt: the others are made all the same."""
 
     def gone(_: Hit) -> Reply:
@@ -357,9 +327,7 @@ async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
     assert len(shop.robots_hits) == 3
 
 
-async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
-    site: Site, server: RedisServer
-) -> None:
+async def test_a_store_may_go_away_while_a_worker_waits(site: Site, server: RedisServer) -> None:
     """The server is gone while another worker holds the lease: this one fetches for itself."""
     shop = site.authority(RULES)
     with_store = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))

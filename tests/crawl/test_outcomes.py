@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request, signals
@@ -156,13 +156,12 @@ async def test_each_answer_has_its_outcome(
     assert len(result.lines(r"\(coding: .*next attempt in 60 s", "WARNING")) == len(broken)
 
 
-async def test_what_is_a_failure_here_is_not_taken_from_a_store(site: Site, tmp_path: Path) -> None:
+async def test_what_is_a_failure_here_is_not_taken_from_a_store(site: Site, stored: Any) -> None:
     """Another crawler, by another profile, has kept it; nor is it the last good copy."""
     shops = [site.authority([Reply(status, OPEN), Reply(503)]) for status in (202, 408)]
     urls = [shop.url("/open") for shop in shops]
-    store = {"REP_STORE": f"sqlite://{tmp_path}/r.db"}
-    assert len((await visit(urls, REP_PROFILE="google", **store)).downloaded) == 2
-    assert (await visit(urls, **store)).unreachable == urls
+    assert len((await visit(urls, REP_PROFILE="google", **stored)).downloaded) == 2
+    assert (await visit(urls, **stored)).unreachable == urls
 
 
 # --- what else may happen to a fetch

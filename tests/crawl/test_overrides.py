@@ -120,9 +120,7 @@ async def test_the_log_excepts_no_site_of_which_no_override_permits_anything(sit
         ("unreachable-is-allowed", expired),
     ]
     shops = site.authorities(len(others), Reply(503))
-    entries = [
-        entry(shop, action, **more) for shop, (action, more) in zip(shops, others, strict=True)
-    ]
+    entries = [entry(shop, one[0], **one[1]) for shop, one in zip(shops, others, strict=True)]
     result = await crawl_with(entries, [shop.url("/a") for shop in shops])
     assert result.downloaded == []
     assert len(result.lines("nothing is requested from it; ", "WARNING")) == len(others)

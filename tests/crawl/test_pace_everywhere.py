@@ -1,8 +1,9 @@
-"""The pace of a host is kept however a request comes to it, and holds up nobody else."""
+"""The pace of a host is kept however a request comes to it, also one that a middleware holds."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import scrapy
 from scrapy import Request
 from scrapy.http import Response
 
+from scrapy_rep.awaiting import sleep
+from tests.crawl.clock import Ahead
 from tests.crawl.harness import visit
-from tests.crawl.middlewares import HoldingMiddleware, inner
+from tests.crawl.middlewares import AgeingMiddleware, HoldingMiddleware, LoginMiddleware, inner
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import RequestsSpider
@@ -88,9 +91,7 @@ async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     assert gaps(slow)[0] >= 0.15
 
 
-async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
-    site: Site, constants: Any
-) -> None:
+async def test_rules_that_expire_meanwhile_change_no_order(site: Site, constants: Any) -> None:
     """It waits for fresh rules (RFC 9309 section 2.4), and is the next again."""
     constants("access.policy", MIN_LIFETIME=0.3)
     slow = site.authority(Reply(200, PACED, {"Cache-Control": "max-age=0"}, delay=0.05))
@@ -111,9 +112,7 @@ async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, 
     assert at_once(*shops, *rest) == 1
 
 
-async def test_what_waits_at_the_last_step_is_given_back_at_a_stop(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_what_waits_at_the_last_step_comes_back_at_a_stop(site: Site, tmp_path: Path) -> None:
     """Its host began to ask for a pace when it was on its way there; the job loses no request."""
     one = site.authority(RULES)
     asks = Reply(200, "User-agent: *\nCrawl-delay: 60\n", delay=0.3)
@@ -144,3 +143,62 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_pa
     second = await visit(urls, whole=False, **job)
     assert sorted([*first.downloaded, *second.downloaded]) == urls
     assert min(gaps(shop)) >= 0.2
+
+
+# --- what a middleware holds for a while
+
+LOGIN = f"{LoginMiddleware.__module__}.{LoginMiddleware.__qualname__}"
+
+
+@pytest.mark.parametrize(
+    ("order", "robots"),
+    [(543, "User-agent: *\nCrawl-delay: 0.15\n"), (50, RULES)],
+    ids=["for its turn", "before the gate"],
+)
+async def test_a_page_may_be_held_until_a_later_one_of_its_site_is_done(
+    site: Site, mode: str, order: int, robots: str
+) -> None:
+    """The one with the next turn, or the first of a site: after a second others go first."""
+    shop = site.authority(robots)
+    plans = [shop.url(path) for path in ("/page", "/login")]
+    result = await visit(plans, mode=mode, timeout=60, DOWNLOADER_MIDDLEWARES={LOGIN: order})
+    assert sorted(result.downloaded) == sorted(plans)
+    assert [hit.path for hit in shop.page_hits] == ["/login", "/page"]
+    assert order == 50 or min(gaps(shop)) >= 0.15
+
+
+@pytest.mark.parametrize("order", [50, 543])
+async def test_a_middleware_that_takes_its_time_with_each_page_only_costs_that_time(
+    site: Site, constants: Any, order: int
+) -> None:
+    """A page that comes too late for its turn waits for another one where it is."""
+    constants("frontier.turns", _UNCLAIMED=0.2)
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    plans = [shop.url(f"/{number}?0.3") for number in range(5)]
+    result = await visit(plans, timeout=30, DOWNLOADER_MIDDLEWARES={HoldingMiddleware: order})
+    assert len(result.downloaded) == 5
+    assert min(gaps(shop)) >= 0.1
+
+
+async def test_a_page_may_be_held_for_longer_than_its_rules_live(site: Site, clock: Ahead) -> None:
+    """Each time it comes to the gate they are old: then it waits for new ones where it is."""
+    shop = site.authority(RULES)
+    plans = [shop.url(path) for path in ("/open", "/private")]
+    result = await visit(plans, timeout=30, DOWNLOADER_MIDDLEWARES={AgeingMiddleware: 50})
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
+
+
+async def test_a_request_passes_the_middlewares_before_the_gate_once(site: Site) -> None:
+    """The scheduler hands it out when its rules have come."""
+    seen = Counter[str]()
+
+    class SlowWayMiddleware:
+        async def process_request(self, request: Request) -> None:
+            seen[request.url] += 1
+            await sleep(0.1)
+
+    shop = site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(9)]
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={SlowWayMiddleware: 50})
+    assert sorted(result.downloaded) == plans
+    assert {seen[url] for url in plans} == {1}

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.crawler import Crawler
-from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
 from tests.crawl.faults import FaultError, crawled, modules, some, struck
-from tests.crawl.harness import crawl, settings_of, visit, within
+from tests.crawl.harness import crawl, visit
 from tests.crawl.links import (
     CLOSED,
     VILLAGE,
@@ -25,9 +22,9 @@ from tests.crawl.links import (
     meta,
     with_header,
 )
-from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Authority, Site
 from tests.timed import waits
@@ -193,12 +190,7 @@ async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) ->
 async def test_a_request_that_says_so_itself_or_has_no_page_passes(site: Site) -> None:
     """`dont_obey_robotstxt` is counted as any other; a start request has no page."""
     shop = site.authority(RULES, VILLAGE)
-
-    class ObstinateSpider(LinksSpider):
-        def meta_of(self, response: Any) -> dict[str, Any]:
-            return {"dont_obey_robotstxt": True}
-
-    result = await crawl_of(shop, ObstinateSpider)
+    result = await crawl_of(shop, meta_of=lambda response: {"dont_obey_robotstxt": True})
     assert result.forbidden == []
     assert {*CLOSED} <= {*paths(shop, result.downloaded)}
     assert result.stats["robotstxt/bypassed"] == 13
@@ -231,15 +223,6 @@ async def test_only_the_response_that_is_served_counts(site: Site) -> None:
     assert paths(shop, result.downloaded) == ["/", "/open/1"]
     back = site.authority(RULES, {**VILLAGE, "/": redirect("/by-meta")})
     assert paths(back, (await crawl_of(back)).forbidden) == ["/by-meta/1", "/by-meta/2"]
-
-
-async def test_a_page_out_of_the_http_cache_counts(site: Site, tmp_path: Any) -> None:
-    """Its header is kept with it."""
-    shop = site.authority(RULES, VILLAGE)
-    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    for _ in range(2):
-        assert paths(shop, (await crawl_of(shop, **cache)).forbidden) == CLOSED
-    assert len([hit for hit in shop.hits if hit.path == "/by-header"]) == 1
 
 
 async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None:
@@ -402,9 +385,7 @@ async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict
         assert result.kind(shop.url("/b")) == "downloaded"
 
 
-async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
-    site: Site, tmp_path: Path
-) -> None:
+async def test_a_resumed_crawl_refuses_what_its_queue_holds(site: Site, tmp_path: Path) -> None:
     """The mark is kept on disk with the request, and the URL is not known to the filter."""
     shop = site.authority(RULES, {"/": links("/a", "/b", head=meta("nofollow"))})
     job = {"by": obeying, "whole": False, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
@@ -419,29 +400,6 @@ async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
         assert third.downloaded == [shop.url(path)]
 
 
-async def test_a_crawl_spider_is_unharmed(site: Site) -> None:
-    """Its rules, callbacks and errbacks work as they do without the middleware."""
-    shop = site.authority(RULES, VILLAGE)
-    pages, refused = [], []
-
-    class RuleSpider(CrawlSpider):
-        name = "rules"
-        rules = (Rule(LinkExtractor(), callback="page", follow=True, errback="failed"),)
-
-        def page(self, response: Any) -> None:
-            pages.append(response.url)
-
-        def failed(self, failure: Any) -> None:
-            refused.append(failure.request.url)
-
-    with LogTap() as tap:
-        crawler = Crawler(RuleSpider, settings_of(obeying()))
-        await within(30, crawler.crawl(start_urls=[shop.url("/")]))
-    assert paths(shop, refused) == CLOSED
-    assert {"/by-meta", "/open", "/open/1", "/for-other/1"} <= {*paths(shop, pages)}
-    assert not [line for line in tap.lines if line.level in ("ERROR", "WARNING")]
-
-
 EVIL = "evil\x1b[31m\u202e"
 HOSTILE = {
     "unknown terms": meta(f"{EVIL}, nofollow, {EVIL}: 5"),
@@ -452,15 +410,10 @@ HOSTILE = {
 @pytest.mark.parametrize("page", HOSTILE.values())
 async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
     """Names of stats are a closed list, and what a page says stays in its statements."""
-    lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]
-    reply = Reply(200, page, [("Content-Type", "text/html"), *lines])
+    long = f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}"
+    reply = with_header(page, ("X-Robots-Tag", long))
     shop = site.authority(RULES, {"/": reply})
-
-    class Spider(LinksSpider):
-        def found(self, response: Any) -> Any:
-            yield self.request(shop.url("/x"))
-
-    result = await crawl_of(shop, Spider, LOG_LEVEL="DEBUG")
+    result = await crawl_of(shop, RequestsSpider, onward={"/": ["/x"]}, LOG_LEVEL="DEBUG")
     assert result.forbidden == [shop.url("/x")]
     assert result.lines("evil") == []
     assert not [name for name in result.stats if "evil" in name]

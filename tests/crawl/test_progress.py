@@ -97,15 +97,13 @@ async def test_crawls_in_one_process_have_a_line_each(site: Site) -> None:
         assert all("1 site, 2 requests" in line for line in ours)
 
 
-async def test_a_fault_of_the_line_ends_nothing_but_the_line(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_of_the_line_ends_nothing_but_the_line(site: Site, constants: Any) -> None:
     """It is said once."""
 
     def fail(*args: Any) -> str:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("scrapy_rep.frontier.progress._counted", fail)
+    constants("frontier.progress", _counted=fail)
     slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
     result = await visit(pages(slow, 4), LOGSTATS_INTERVAL=0.05, expected=["out of order"])
     assert len(result.downloaded) == 4

@@ -72,28 +72,19 @@ def world(site: Site) -> World:
     return World(site)
 
 
-PRIVATE = {
-    "loopback": "",
-    "private": "10.1.2.3",
-    "link-local": "169.254.169.254",
-    "shared": "100.64.1.2",
-    "this network": "0.0.0.0",
-}
+PRIVATE = ["", "10.1.2.3", "169.254.169.254", "100.64.1.2", "0.0.0.0"]
+"""Loopback, a private network, a link, shared addresses, and this network."""
 
 
-def test_the_answer_of_a_private_address_does_not_count(
-    world: World, site: Site, mode: str
-) -> None:
+def test_an_answer_of_a_private_address_does_not_count(world: World, site: Site, mode: str) -> None:
     """Each public site is unreachable, whatever the hosts behind those names say.
 
     A chain is refused where it turns inward: public to public to private, and from there on to
     public again. Names of public addresses are followed, on another host and over two of them; and
     the guard is for what comes from outside.
     """
-    inner = {
-        f"inner{number}.example": world.place(f"inner{number}.example", address, OPEN)
-        for number, address in enumerate(PRIVATE.values())
-    }
+    names = [f"inner{number}.example" for number in range(len(PRIVATE))]
+    inner = {name: world.place(name, at, OPEN) for name, at in zip(names, PRIVATE, strict=True)}
     refused = [world.public(f"http://{name}:{one.port}/robots.txt") for name, one in inner.items()]
     rules = world.place("rules.example", "8.8.8.8")
     there = f"http://rules.example:{rules.port}/robots.txt"
@@ -187,10 +178,8 @@ async def test_a_redirect_to_a_long_url_is_refused(site: Site) -> None:
 async def test_no_stat_is_named_by_a_server(site: Site) -> None:
     """RFC 9110 section 15: statuses outside of 100 to 599 share one stat."""
     robots: list[Any] = [Reply(status, RULES) for status in (200, 299, 404, 499, 599)]
-    robots += [
-        Raw(body=f"HTTP/1.1 {status} Odd\r\nContent-Length: 0\r\n\r\n")
-        for status in ("600", "999", "1000", "12345678", "9" * 300)
-    ]
+    odd = "600", "999", "1000", "12345678", "9" * 300
+    robots += [Raw(body=f"HTTP/1.1 {one} Odd\r\nContent-Length: 0\r\n\r\n") for one in odd]
     result = await visit([site.authority(reply).url("/a") for reply in robots])
     prefix = "robotstxt/response_status_count/"
     counts = {key[len(prefix) :]: n for key, n in result.stats.items() if key.startswith(prefix)}

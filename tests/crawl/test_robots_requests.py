@@ -15,10 +15,10 @@ from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.sites.asking import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
 from tests.crawl.harness import RULED, crawl, crawl_in_child, open_and_private, visit
+from tests.crawl.middlewares import middleware
 from tests.crawl.plugin import DEMANDING, NOTHING, OPEN, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
-from tests.proxy import Proxy
 from tests.replies import Peer, Reply, html, redirect
 from tests.site import Hit, Site
 
@@ -41,13 +41,8 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
     """
     second = site.authority(RULES)
     first = site.authority(redirect(second.url("/robots.txt")))
-    plan = {
-        "url": first.url("/open?q"),
-        "headers": PRIVATE_HEADERS,
-        "cookies": {"jar": "page"},
-        "method": "POST",
-        "body": "of the page",
-    }
+    plan = {"url": first.url("/open?q"), "headers": PRIVATE_HEADERS, "cookies": {"jar": "page"}}
+    plan |= {"method": "POST", "body": "of the page"}
     result = await visit([plan], mode=mode, DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS)
     assert result.downloaded == [first.url("/open?q")]
     for hit in [*first.robots_hits, *second.robots_hits]:
@@ -59,19 +54,6 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
     assert [hit.header("Authorization") for hit in second.robots_hits] == [None]
     (page,) = first.page_hits
     assert page.header("X-Of-The-Page") == "yes"
-
-
-async def test_cookies_stay_on_their_side(site: Site) -> None:
-    """The jar's cookies are not sent for robots.txt, and those it sets are not kept."""
-    login = html(headers=[("Set-Cookie", "session=1; Path=/")])
-    robots = Reply(200, RULES, {"Set-Cookie": "tracked=1; Path=/"})
-    shop = site.authority(robots, {"/login": login})
-    plan = {"url": shop.url("/login"), "meta": {"dont_obey_robotstxt": True}}
-    onward = {"/login": ["/one"], "/one": ["/two"]}
-    result = await visit([plan], onward=onward)
-    assert len(result.downloaded) == 3
-    assert [hit.header("Cookie") for hit in shop.robots_hits] == [None]
-    assert [hit.header("Cookie") for hit in shop.page_hits] == [None, "session=1", "session=1"]
 
 
 class ListSpider(RequestsSpider):
@@ -130,21 +112,6 @@ async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None
     shop = site.authority(Reply(200, RULES + "#" * 5000, delay=1.5), {"/open": html("x")})
     limits = {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 0, "DOWNLOAD_TIMEOUT": 1}
     assert (await open_and_private(shop, **limits)).kinds == RULED
-
-
-async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
-    """A dead proxy of one request does not close the site to those that come by another."""
-    proxy, dead = Proxy(site), site.refusing()
-    shop = proxy.authority("http://shop.example", RULES)
-    plans = [
-        {"url": f"http://shop.example/{n}", "meta": {"proxy": url}}
-        for n, url in enumerate([dead.url(""), proxy.url, proxy.url])
-    ]
-    attempts = {"REP_RETRY_DELAYS": [0.05], "RETRY_ENABLED": False}
-    result = await visit(plans, expected=["Connection refused"], **attempts)
-    assert result.downloaded == [plan["url"] for plan in plans[1:]]
-    assert result.unreachable == []  # the first fails for its proxy's sake, not for robots.txt
-    assert len(shop.robots_hits) == 1
 
 
 # --- of the crawler, and of a spider
@@ -207,12 +174,8 @@ async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(site: Si
 
 async def test_a_request_for_the_rules_is_allowed_once_they_are_known(site: Site) -> None:
     """RFC 9309 section 2.2.2: neither rules, nor a pace, nor the purposes of a crawl refuse it."""
-    refusing = [
-        "Crawl-delay: 1000\nAllow: /",
-        "Content-Usage: train-ai=n\nAllow: /",
-        "Disallow: /",
-        "Allow: /\n\nUser-agent: buyer\nDisallow: /",
-    ]
+    refusing = ["Crawl-delay: 1000\nAllow: /", "Content-Usage: train-ai=n\nAllow: /", "Disallow: /"]
+    refusing.append("Allow: /\n\nUser-agent: buyer\nDisallow: /")
     shops = [site.authority(f"User-agent: *\n{lines}\n") for lines in refusing]
     names = {"ROBOTSTXT_USER_AGENT": "seller", "REP_PURPOSE_TOKENS": {"train-ai": ["buyer"]}}
     urls = [shop.url(path) for path in ("/a", "/robots.txt") for shop in shops]
@@ -300,9 +263,7 @@ class RenamedSpider(RequestsSpider):
 
 
 @pytest.mark.parametrize(("configured", "name"), [("early-bot/1.0",) * 2, ("", "Scrapy/")])
-async def test_a_name_that_scrapy_reads_no_more_changes_nothing(
-    site: Site, configured: str, name: str
-) -> None:
+async def test_a_name_that_comes_too_late_is_none(site: Site, configured: str, name: str) -> None:
     """The name of the crawl is that which its pages carry, for robots.txt and by the rules."""
     robots = "User-agent: early-bot\nDisallow: /early\n\nUser-agent: late-bot\nDisallow: /late\n"
     shop = site.authority(robots)
@@ -321,32 +282,22 @@ async def test_pages_stay_nameless(site: Site) -> None:
     assert "shopbot" not in str(shop.page_hits[0].headers)
 
 
-async def test_a_refusal_is_kept_under_the_name_that_was_sent(site: Site, tmp_path: Path) -> None:
+async def test_a_refusal_is_kept_under_the_name_that_was_sent(site: Site, stored: Any) -> None:
     """What the site refused to one token is not refused to another, and once is enough."""
 
     def refuses_shopbot(hit: Hit) -> Reply:
         return Reply(403) if hit.header("User-Agent") == "shopbot" else Reply.text("")
 
     shop = site.authority(refuses_shopbot)
-    common = {"REP_STORE": f"sqlite://{tmp_path}/r.db", "REP_ACCESS_DENIED": "disallow"}
     for names, ended, fetched in [
         (EMPTY | TOKEN, "forbidden", 1),
         ({"USER_AGENT": "shopbot"}, "forbidden", 1),
         (EMPTY | {"ROBOTSTXT_USER_AGENT": "other"}, "downloaded", 2),
         (EMPTY | TOKEN, "forbidden", 2),
     ]:
-        result = await visit([shop.url("/x")], **common, **names)
+        names |= {"REP_ACCESS_DENIED": "disallow", **stored}
+        result = await visit([shop.url("/x")], **names)
         assert (result.kinds, len(shop.robots_hits)) == ([ended], fetched)
-
-
-class Transport:
-    """Stands behind all middlewares, and shows the server what a download handler would go by."""
-
-    def process_request(self, request: Request) -> None:
-        """As headers."""
-        for key in TRANSPORT_KEYS[1:]:
-            if key in request.meta:
-                request.headers[f"X-{key}"] = str(request.meta[key])
 
 
 async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
@@ -355,14 +306,16 @@ async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
         lambda hit: Reply.text(NOTHING) if hit.header("X-impersonate") == "chrome" else Reply(403)
     )
     moved = site.authority(redirect(closed.url("/robots.txt")))
-    meta = {
-        "impersonate": "chrome",
-        "impersonate_args": {"verify": False},
-        "impersonate_curl_options": {"HTTPHEADER_ORDER": "Host"},
-    }
+    meta: dict[str, Any] = {"impersonate": "chrome", "impersonate_args": {"verify": False}}
+    meta["impersonate_curl_options"] = {"HTTPHEADER_ORDER": "Host"}
     assert {*meta, "proxy", "bindaddress"} == {*TRANSPORT_KEYS}
+
+    def show(request: Request) -> None:
+        for key in meta.keys() & request.meta.keys():  # which a download handler would go by
+            request.headers[f"X-{key}"] = str(request.meta[key])
+
     plans = [{"url": each.url("/x"), "meta": {**meta, "mine": 1}} for each in (closed, moved)]
-    result = await visit(plans, DOWNLOADER_MIDDLEWARES={f"{__name__}.Transport": 900})
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES={middleware(process_request=show): 900})
     assert len(result.forbidden) == 2
     for hit in [*closed.hits, *moved.hits]:
         assert [hit.header(f"X-{key}") for key in meta] == [str(meta[key]) for key in meta]
@@ -394,9 +347,7 @@ def test_the_guide_lists_the_keys_of_the_transport() -> None:
 
 
 @pytest.mark.slow
-def test_scrapy_impersonate_fetches_robots_txt_as_the_browser_that_the_page_names(
-    site: Site,
-) -> None:
+def test_scrapy_impersonate_fetches_robots_txt_as_the_browser_of_the_page(site: Site) -> None:
     """The real one; as its documentation says, without a User-Agent."""
     pytest.importorskip("scrapy_impersonate", reason="tox -e slow has it")
     handler = "scrapy_impersonate.ImpersonateDownloadHandler"
@@ -405,10 +356,8 @@ def test_scrapy_impersonate_fetches_robots_txt_as_the_browser_that_the_page_name
         return Reply.text("User-agent: *\nDisallow: /p\n" if hit.header("Sec-Ch-Ua") else NOTHING)
 
     shop, nameless = site.authority(refuses_programs), site.authority(refuses_the_nameless)
-    plans = [
-        {"url": url, "meta": {"impersonate": "chrome"}}
-        for url in (shop.url("/open"), shop.url("/private"), nameless.url("/x"))
-    ]
+    urls = shop.url("/open"), shop.url("/private"), nameless.url("/x")
+    plans = [{"url": url, "meta": {"impersonate": "chrome"}} for url in urls]
     settings = obey(USER_AGENT="", DOWNLOAD_HANDLERS=dict.fromkeys(["http", "https"], handler))
     result = crawl_in_child(settings=settings, plans=plans).check()
     assert result.downloaded == [shop.url("/open")]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from asyncio import gather
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
@@ -22,11 +23,13 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduler import with_frontier
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl, visit
+from tests.crawl.middlewares import Component, middleware
 from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import run_python
 from tests.replies import Hang, Reply
+from tests.rows import first
 from tests.site import Site
 
 LATE = Reply(200, RULES, delay=0.15)
@@ -141,7 +144,7 @@ async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
     ],
 )
 async def test_a_crawl_that_stalls_names_what_it_stalls_for(
-    site: Site, constants: Callable[..., None], setting: str, own: str, usual: str
+    site: Site, constants: Any, setting: str, own: str, usual: str
 ) -> None:
     """The line names the project's own class, which the add-on may have wrapped."""
     constants("frontier.front", _MOST=4)
@@ -174,19 +177,16 @@ async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
     assert not any(name.startswith("robotstxt") for name in result.stats)
 
 
-class AnsweringMiddleware:
-    """Answers the first request of each site by itself, before the gate sees it."""
-
-    def process_request(self, request: Request) -> Response | None:
-        """A response, or nothing."""
-        return Response(request.url, request=request) if request.url.endswith("/a") else None
-
-
 async def test_a_first_request_that_never_reaches_the_gate_holds_up_no_other(site: Site) -> None:
     """The downloader no longer has it, so that another one asks for the rules."""
+
+    def answer(request: Request) -> Response | None:
+        return Response(request.url, request=request) if request.url.endswith("/a") else None
+
     shops = site.authorities(3, LATE)
     plans = [shop.url(path) for shop in shops for path in ("/a", "/b", "/private")]
-    result = await visit(plans, DOWNLOADER_MIDDLEWARES={AnsweringMiddleware: 50})
+    answering = {middleware(process_request=answer): 50}
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES=answering)
     assert len(result.downloaded) + len(result.forbidden) == 9
     assert all(len(shop.robots_hits) == 1 for shop in shops)
     assert not any("private" in hit.path for shop in shops for hit in shop.hits)
@@ -266,9 +266,7 @@ class LazySpider(ClosingSpider):
 MANY = 1_000
 
 
-async def test_a_start_without_end_is_slowed_down(
-    site: Site, constants: Callable[..., None]
-) -> None:
+async def test_a_start_without_end_is_slowed_down(site: Site, constants: Any) -> None:
     """Memory grows slowly while a great many requests wait, although the downloader has room."""
     constants("frontier.frontier", _MANY=MANY, _PAUSE=1e-3)
     result = await crawl(LazySpider, obey(), url=site.authority(Hang()).url("/"))
@@ -278,14 +276,11 @@ async def test_a_start_without_end_is_slowed_down(
 
 
 @pytest.mark.parametrize("queue", ["PickleLifoDiskQueue", "PickleFifoDiskQueue"])
-async def test_start_requests_keep_their_order_through_a_stop(
-    site: Site, tmp_path: Path, queue: str
-) -> None:
+async def test_start_requests_keep_their_order_at_a_stop(site: Site, job: Any, queue: str) -> None:
     """Within a site it is the order of Scrapy, also for what was taken out of its queue."""
     shop = site.authority(Hang())
     plans = [shop.url(f"/{n}") for n in range(20)]
-    job = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:", "CONCURRENT_REQUESTS": 1}
-    job["SCHEDULER_START_DISK_QUEUE"] = f"scrapy.squeues.{queue}"
+    job |= {"CONCURRENT_REQUESTS": 1, "SCHEDULER_START_DISK_QUEUE": f"scrapy.squeues.{queue}"}
     first = await visit(plans, ClosingSpider, whole=False, parked=20, close_after=0.1, **job)
     assert first.endings == []
     shop.robots = RULES
@@ -380,12 +375,87 @@ def test_a_crawl_that_is_over_is_freed() -> None:
     assert (child.returncode, child.stderr) == (0, "")
 
 
-async def test_a_job_directory_keeps_no_folder_of_a_site_that_is_done(
-    site: Site, tmp_path: Path
+# --- the throttler that Scrapy is about to have
+
+
+SAID = "Scrapy's throttler keeps Crawl-delay as well as scrapy_rep"
+
+
+class Throttled(Component):
+    """An extension in whose crawl there is a throttler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.crawler.throttler = object()
+
+
+THROTTLED = {"EXTENSIONS": {Throttled: 0}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "times"),
+    [
+        (THROTTLED, 1),
+        ({**THROTTLED, "THROTTLER_ROBOTSTXT_OBEY": False}, 0),
+        ({**THROTTLED, "REP_CRAWL_DELAY": False}, 0),
+        ({}, 0),
+    ],
+)
+async def test_a_throttler_that_keeps_the_same_pace_is_told_of(
+    site: Site, settings: dict[str, Any], times: int
 ) -> None:
-    """What remains after a crawl of many sites is what Scrapy writes at its end."""
-    shops = site.authorities(5, RULES)
-    plans = [shop.url(path) for path in ("/a", "/private", "/b") for shop in shops]
-    await visit(plans, JOBDIR=str(tmp_path))
-    left = [path.name for path in (tmp_path / "requests.queue").iterdir()]
-    assert left == ["active.json"]
+    """One line at the start, with the setting that ends it."""
+    result = await visit([site.authority(RULES).url("/")], **settings)
+    assert len(result.downloaded) == 1
+    lines = result.lines(SAID, "INFO")
+    assert len(lines) == times
+    assert all("THROTTLER_ROBOTSTXT_OBEY to False" in line for line in lines)
+
+
+async def test_a_throttler_leaves_fetches_of_robots_txt_alone(site: Site) -> None:
+    """They carry `dont_throttle`, and pages do not."""
+    shop = site.authority(RULES)
+    seen: dict[str, Any] = {}
+
+    def reached(request: Request) -> None:
+        seen[request.url] = request.meta.get("dont_throttle")
+
+    await visit([shop.url("/")], on={signals.request_reached_downloader: reached})
+    assert seen == {shop.url("/robots.txt"): True, shop.url("/"): None}
+
+
+class Asking(RequestsSpider):
+    """Asks the scheduler for the delay of the next request when `/lead` has come, and stops."""
+
+    delays: list[float | None]
+
+    def found(self, response: Response) -> Any:
+        """Ask."""
+        if response.url.endswith("/lead"):
+            self.delays.append(self.crawler.engine._slot.scheduler.get_next_request_delay())
+            raise CloseSpider
+        return ()
+
+
+LEAD = Reply(200, "page", delay=0.5)
+
+
+async def test_the_scheduler_knows_when_a_site_may_be_ready(site: Site) -> None:
+    """Its host is due."""
+    slow, lead = site.authority(PACED.format(60)), site.authority(RULES, LEAD)
+    plans = [*(slow.url(f"/{n}") for n in range(3)), lead.url("/lead")]
+    delays: list[float | None] = []
+    await visit(plans, Asking, whole=False, timeout=40, delays=delays)
+    (found,) = delays
+    assert found is not None
+    assert 0 < found <= 60
+
+
+@pytest.mark.parametrize("by", first(1, [obey, by_hand]), ids=["add-on", "by hand"])
+async def test_no_delay_is_known_if_nothing_waits_for_a_time(site: Site, by: Any) -> None:
+    """By hand without the add-on, the scheduler is Scrapy's, or ours without what it asks."""
+    lead = site.authority(RULES, LEAD)
+    delays: list[float | None] = []
+    scheduler = "scrapy_rep.RepScheduler"
+    await visit([lead.url("/lead")], Asking, by=by, delays=delays, SCHEDULER=scheduler)
+    assert delays == [None]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 from typing import Any
 
 import pytest
 import scrapy
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.settings import Settings
 
-from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.signals import RobotsDecision, RobotsExchange, robots_decided, robots_fetched
-from tests.crawl.harness import crawl_under, visit
+from tests.crawl.harness import crawl_under, gate_with, visit
 from tests.crawl.middlewares import Component
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
@@ -119,22 +118,19 @@ async def test_each_exchange_is_told_octet_by_octet(site: Site) -> None:
     assert len({one.id for one in listener.exchanges}) == 3
 
 
-def test_records_need_their_extension(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"EXTENSIONS": {}}, 'REP_DECISION_LOG needs "scrapy_rep.RepRecords" in EXT'),
+        ({"DOWNLOADER_MIDDLEWARES": {BUILT_IN: 100}}, "RepRecords needs RepDownloaderMiddleware"),
+    ],
+)
+def test_records_need_their_extension_and_the_middleware(
+    tmp_path: Path, settings: dict[str, Any], said: str
+) -> None:
     """A crawl that records nothing although it should does not start."""
-    settings = by_hand(REP_DECISION_LOG=str(tmp_path / "log")) | {"EXTENSIONS": {}}
-    crawler = Crawler(RequestsSpider, Settings(settings))
-    crawler._apply_settings()
-    with pytest.raises(ValueError, match=r'^REP_DECISION_LOG needs "scrapy_rep.RepRecords" in EXT'):
-        RepDownloaderMiddleware.from_crawler(crawler)
-
-
-def test_the_extension_needs_the_middleware(tmp_path: Any) -> None:
-    """Without it there is nothing to record."""
-    settings = by_hand(REP_DECISION_LOG=str(tmp_path / "log")) | {
-        "DOWNLOADER_MIDDLEWARES": {BUILT_IN: 100}
-    }
-    with pytest.raises(ValueError, match=r"^RepRecords needs RepDownloaderMiddleware in"):
-        Crawler(RequestsSpider, Settings(settings))._apply_settings()
+    with pytest.raises(ValueError, match=f"^{said}"):
+        gate_with(REP_DECISION_LOG=str(tmp_path / "log"), **settings)
 
 
 async def test_the_extension_is_silent_where_nothing_is_recorded(site: Site) -> None:

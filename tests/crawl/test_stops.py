@@ -84,7 +84,7 @@ async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
 # --- with a job directory
 
 
-async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> None:
+async def test_a_request_comes_back_as_it_was(site: Site, job: Any) -> None:
     """Method, body and headers of what a stop interrupts are kept.
 
     The redirect of a page off the site is still stopped.
@@ -93,7 +93,6 @@ async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> Non
     shop = site.authority([Hang(), RULES], {"/a": redirect(far.url("/b"))})
     form = {"method": "POST", "body": "the body", "headers": {"X-Mine": "yes"}, "meta": {"mine": 1}}
     plans = [{"url": shop.url("/form"), "priority": 7, **form}, shop.url("/a")]
-    job = {"JOBDIR": str(tmp_path), "REP_STORE": "memory:"}
     how = {"by": busy, "whole": False, "allowed_domains": [shop.host], **job}
     first = await visit(plans, ClosingSpider, parked=2, close_after=0.1, **how)
     assert first.endings == []
@@ -155,9 +154,7 @@ async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> Non
     assert [len(authority.hits) for authority in silent[:4]] == [1, 1, 1, 2]
 
 
-async def test_a_resumed_crawl_makes_what_a_stop_left(
-    site: Site, tmp_path: Path, mode: str
-) -> None:
+async def test_a_resumed_crawl_makes_what_was_left(site: Site, tmp_path: Path, mode: str) -> None:
     """With JOBDIR, what waited goes back to the scheduler: made later, once, with its rules."""
     silent = [site.authority(robots) for robots in SILENT]
     good = site.authority(RULES)

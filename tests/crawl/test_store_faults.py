@@ -26,7 +26,7 @@ from tests.site import Site
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.faults import faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
-from tests.stores.samples import make_file, told
+from tests.stores.samples import told
 from tests.stores.servers import RedisServer
 from tests.timed import waits
 
@@ -68,9 +68,7 @@ async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None
 
 
 @pytest.mark.parametrize("is_full", [False, True], ids=["read-only directory", "full disk"])
-async def test_a_file_that_cannot_be_written_is_said_once(
-    site: Site, tmp_path: Path, is_full: bool
-) -> None:
+async def test_an_unwritable_file_is_said_once(site: Site, tmp_path: Path, is_full: bool) -> None:
     """The crawl completes as with memory alone."""
     plans, expected = plans_of(site, count=30)
     await crawl(settings=obey(), plans=plans[:1])  # another user may not import what it needs
@@ -82,23 +80,6 @@ async def test_a_file_that_cannot_be_written_is_said_once(
     (said,) = [line for line in result.lines(SAID, "WARNING") if "r.db" in line]
     assert is_full or "Permission denied" in said
     assert result.stats["robotstxt/store/error"] >= 1
-
-
-async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
-    """One warning; and the new file serves the next crawl."""
-    file = tmp_path / "r.db"
-    make_file(file)
-    file.write_bytes(file.read_bytes()[:100] + b"not a database" * 1_000)
-    plans, expected = plans_of(site)
-    result = await visit(plans, REP_STORE=f"sqlite://{file}")
-    assert result.by_url == expected
-    (said,) = result.lines("set aside", "WARNING")
-    assert "r.db" in said
-    fetches = result.stats["robotstxt/request_count"]
-    again = await visit(plans, REP_STORE=f"sqlite://{file}")
-    assert again.by_url == expected
-    assert again.stats.get("robotstxt/request_count", 0) == 0
-    assert fetches == 13
 
 
 class BrokenStore(CustomStore):

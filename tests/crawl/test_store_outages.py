@@ -9,7 +9,6 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from scrapy_rep.stores import StoreError, Turn
 from tests.crawl.harness import visit
 from tests.crawl.pacing import gaps, pages
 from tests.crawl.sharing import CustomStore
-from tests.crawl.test_other_workers import ALONE, TOGETHER, StepsSpider, paced
+from tests.crawl.spiders import TickingSpider
+from tests.crawl.test_other_workers import ALONE, TOGETHER, paced
 from tests.crawl.test_workers import PacedEstate, at_work
 from tests.replies import Reply
 from tests.rows import deep, first
@@ -35,18 +35,6 @@ NOTICED = RETRY + 1.0
 Two faults with less between them are one to a worker that did not ask meanwhile. If both together
 are longer than a lease, it goes on by itself, although another one may just have got a turn.
 """
-
-
-class LateSpider(StepsSpider):
-    """Asks for a page of one more site when so many have come."""
-
-    late: str
-    late_after: int
-
-    def found(self, response: Any) -> Iterable[Any]:
-        """A page came."""
-        super().found(response)
-        return [self.request(self.late)] if len(self.endings) == self.late_after else ()
 
 
 def lock(path: Path, seconds: float) -> None:
@@ -245,10 +233,14 @@ async def test_a_store_that_is_back_is_not_believed_for_an_interval(
     monkeypatch.setattr(ReturningStore, "back", {})
     monkeypatch.setattr(ReturningStore, "works", False)
     ReturningStore.entries.clear()
-    plans = [shop.url(f"/{n}") for n in range(5) for shop in shops]
-    how = {"late": late.url("/"), "late_after": 5}
-    how["steps"] = {5: lambda: setattr(ReturningStore, "works", True)}
-    result = await visit(plans, LateSpider, **how, REP_STORE=f"{__name__}.ReturningStore")
+    plans = [shop.url(f"/{n}/{number}") for n in range(5) for number, shop in enumerate(shops)]
+
+    def tick(ended: int) -> None:
+        if ended == 5:
+            monkeypatch.setattr(ReturningStore, "works", True)
+
+    how = {"tick": tick, "onward": {"/3/0": [late.url("/")]}}
+    result = await visit(plans, TickingSpider, **how, REP_STORE=f"{__name__}.ReturningStore")
     assert len(result.downloaded) == len(plans) + 1
     assert result.stats["robotstxt/crawl_delay/without_store"] >= 2
     back = min(ReturningStore.back.values())

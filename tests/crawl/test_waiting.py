@@ -20,9 +20,8 @@ from tests.crawl.harness import MODES, crawl, visit
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import LATE, RULES, obey
 from tests.crawl.sharing import shared_store_of
-from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
-from tests.replies import Hang, Reply, redirect
+from tests.replies import Hang, Reply, Stall, Trickle, html, redirect
 from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
@@ -91,9 +90,7 @@ async def test_the_engine_is_told_when_there_is_a_place(
 
 
 @pytest.mark.slow
-async def test_the_first_page_of_a_site_whose_rules_are_stored_holds_up_no_other(
-    site: Site,
-) -> None:
+async def test_the_first_page_of_a_site_with_stored_rules_holds_up_no_other(site: Site) -> None:
     """It has its rules as soon as the gate has seen it, and not only when it has come."""
     lead = site.authority(RULES)
     shop = site.authority(RULES, {"/slow": Reply(200, "page", delay=2), "/0": "page", "/1": "page"})
@@ -154,14 +151,13 @@ async def test_a_fault_of_the_frontier_loses_no_request(
 
 @waits
 @pytest.mark.parametrize(("mode", "waiting"), [("asyncio", 256), *((mode, 64) for mode in MODES)])
-async def test_silent_authorities_do_not_stall_the_others(
-    site: Site, mode: str, waiting: int
-) -> None:
+async def test_silent_authorities_stall_no_others(site: Site, mode: str, waiting: int) -> None:
     """A hundred pages on fifty good authorities come before the silent ones are given up."""
-    good = good_ones(site, 0.05)
-    silent = [site.authority(reply) for reply in (*SILENT.values(), SILENT["hangs"])]
+    good = site.authorities(50, Reply(200, RULES, delay=0.05), html(delay=0.05))
+    replies = Hang(), Trickle(200, RULES, interval=1.0), Stall(200, RULES), Hang()
+    silent = [site.authority(reply) for reply in replies]
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
-    urls = pages(good)
+    urls = [shop.url(path) for path in ("/1", "/2") for shop in good]
     plans = [*waits, *urls]
     result = await visit(plans, mode=mode, REP_TIMEOUT=4)
     assert (result.downloaded, result.unreachable) == (urls, waits)

@@ -77,11 +77,8 @@ async def test_a_subclass_has_no_second_gate_beside_it(site: Site, last: dict[An
 async def test_the_matcher_serves_the_built_in(site: Site) -> None:
     """ROBOTSTXT_PARSER: Scrapy fetches, the matcher here judges (`foo` does not name `foobot`)."""
     shop = site.authority("User-agent: foo\nDisallow: /open\n\nUser-agent: *\nDisallow: /private\n")
-    settings = {
-        "ROBOTSTXT_OBEY": True,
-        "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser",
-        "USER_AGENT": "foobot/1.0 (+http://foobot.example)",
-    }
+    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser"}
+    settings["USER_AGENT"] = "foobot/1.0 (+http://foobot.example)"
     result = await open_and_private(shop, by=lambda: settings)
     assert result.kinds == RULED
     assert gates(result) == ["RobotsTxtMiddleware"]

@@ -95,8 +95,10 @@ class Workers:
         """So many requests have ended."""
         until(lambda: len(self.all_ends()) >= count)
 
-    def stop(self) -> None:
-        """No worker outlives a test that failed."""
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:  # no worker outlives a test that failed
         for process in self.processes:
             process.close()
 
@@ -113,11 +115,14 @@ class Workers:
         return said
 
 
-def at_work(
-    queue: RedisServer, directory: Path, count: int, urls: list[str], **settings: Any
-) -> Workers:
+def worker_of(hit: Hit) -> str:
+    """Who asked."""
+    return (hit.header("User-Agent") or "").partition("/")[0]
+
+
+def at_work(queue: RedisServer, folder: Path, count: int, urls: list[str], **more: Any) -> Workers:
     """So many workers, all there before the first request is in their queue."""
-    workers = Workers(queue.uri, directory, count, **settings)
+    workers = Workers(queue.uri, folder, count, **more)
     workers.ready()
     with redis.Redis(port=queue.port) as client:
         fill(client, urls)
@@ -130,9 +135,7 @@ COUNT = deep(30, 500)
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_four_workers_fetch_each_robots_txt_once(
-    site: Site, server: RedisServer, tmp_path: Path
-) -> None:
+def test_four_workers_fetch_each_file_once(site: Site, server: RedisServer, tmp_path: Path) -> None:
     """Ten URLs of each authority, spread over all workers: one fetch, each URL one right end."""
     estate = Estate(site, COUNT)
     with redis.Redis(port=server.port) as client:
@@ -190,35 +193,28 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
     store = f"sqlite://{tmp_path}/robots.db"
     own = {"REP_STORE": store, "REP_TIMEOUT": 60, "LEASE_TERM": term, "CONCURRENT_REQUESTS": 1}
-    own["QUEUE_LEASE"] = 2.0
-    workers = at_work(server, tmp_path, 3, [shop.url(f"/open/{n}") for n in range(40)], **own)
-    try:
+    own["QUEUE_SILENT_FOR"] = 2.0
+    urls = [shop.url(f"/open/{n}") for n in range(40)]
+    with at_work(server, tmp_path, 3, urls, **own) as workers:
         until(lambda: shop.robots_hits)
         time.sleep(2.5 * term)
         [hit] = shop.robots_hits
-        leader = int((hit.header("User-Agent") or "").removeprefix("worker-")[0])
+        leader = int(worker_of(hit).removeprefix("worker-"))
         killed_at = time.monotonic()
         workers.processes[leader].kill()
         workers.finish(killed=leader)
-    finally:
-        workers.stop()
     assert len(shop.robots_hits) == 2
     # A poll, and what a busy machine adds.
     assert shop.robots_hits[1].received - killed_at < max(term, UNDER_WAY) + 2.0
     ends = workers.all_ends()
     assert {kind for _, kind in ends} == {"downloaded"}
-    assert {url for url, _ in ends} == {shop.url(f"/open/{n}") for n in range(40)}
+    assert {url for url, _ in ends} == set(urls)
 
 
 # --- one pace for a host, kept by all of them
 
 PAGE = 0.1
 """Seconds that each page of a paced host takes."""
-
-
-def worker_of(hit: Hit) -> str:
-    """Who asked."""
-    return (hit.header("User-Agent") or "").partition("/")[0]
 
 
 def used(shop: Authority, interval: float) -> float:
@@ -354,7 +350,7 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
     """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
     estate = PacedEstate(site, 2.0, page=0.5)
     urls = estate.urls(12, 3)
-    workers = at_work(queue, tmp_path, 4, urls, REP_STORE=server.uri, QUEUE_LEASE=8.0)
+    workers = at_work(queue, tmp_path, 4, urls, REP_STORE=server.uri, QUEUE_SILENT_FOR=8.0)
     workers.when(100)
     number = int(serving(estate).removeprefix("worker-"))
     workers.processes[number].kill()

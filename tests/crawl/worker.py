@@ -29,7 +29,7 @@ from scrapy_rep import parts, redis_queue
 from scrapy_rep.sites import refresh as inquiry
 from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import MODES, settings_of
-from tests.crawl.plugin import obey
+from tests.crawl.plugin import OVER_REDIS, obey
 from tests.crawl.result import Problem
 from tests.stores.deployments import SentinelDeployment
 
@@ -145,8 +145,7 @@ def main(uri: str, log: str, own: str) -> None:
         **obey(**{"REP_STORE": uri, **chosen}),
         **MODES["asyncio"],
         "REDIS_URL": uri,
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        **OVER_REDIS,
         "SCHEDULER_PERSIST": True,
         "LOG_LEVEL": "WARNING",
     }

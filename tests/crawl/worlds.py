@@ -23,7 +23,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy_rep.awaiting import sleep
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.middlewares import Component
-from tests.crawl.plugin import RULES, by_hand, by_hand_with_last_step, obey
+from tests.crawl.plugin import OVER_REDIS, RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Empty, Hang, Reply, Reset, html, redirect
 from tests.site import Authority, Hit, Site
@@ -205,13 +205,8 @@ class World:
             self.by, self.scheduler = obey, "redis"
             queues = [f"scrapy_redis.queue.{kind}Queue" for kind in ("Priority", "Fifo", "Lifo")]
             queue = chance.choice([*queues, *["scrapy_rep.redis_queue.HostQueue"] * 3])
-            settings.update(
-                REDIS_URL=self.redis,
-                SCHEDULER="scrapy_redis.scheduler.Scheduler",
-                SCHEDULER_QUEUE_CLASS=queue,
-                DUPEFILTER_CLASS="scrapy_redis.dupefilter.RFPDupeFilter",
-                SCHEDULER_PERSIST=True,
-            )
+            settings.update(REDIS_URL=self.redis, SCHEDULER_QUEUE_CLASS=queue, **OVER_REDIS)
+            settings["SCHEDULER_PERSIST"] = True
         elif chance.random() < 0.1:
             self.scheduler, settings["SCHEDULER"] = "plain", PLAIN
         elif chance.random() < 0.15:
@@ -248,10 +243,8 @@ class World:
     def project(self) -> dict[str, Any]:
         """The settings of the project."""
         settings = self.by(**self.settings)
-        settings["DOWNLOADER_MIDDLEWARES"] = {
-            **self.by().get("DOWNLOADER_MIDDLEWARES", {}),
-            **MEDDLERS,
-        }
+        installed = self.by().get("DOWNLOADER_MIDDLEWARES", {})
+        settings["DOWNLOADER_MIDDLEWARES"] = {**installed, **MEDDLERS}
         if "cache" in self.features:
             settings.update(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(self.folder / "cache"))
         if "slots" in self.features:
@@ -390,10 +383,9 @@ class World:
         plan = {"url": url, "priority": priority, "meta": meta}
         if "shared slot" in wants:
             meta["download_slot"] = self.slots[path] = chance.choice(["one", "two"])
-        if "then" in wants:
-            meta["then"] = self._inner()
-        if "files" in wants:
-            meta["files"] = self._inner()
+        for what in ("then", "files"):
+            if what in wants:
+                meta[what] = self._inner()
         if "service" in wants:
             meta["robotstxt_page"] = url
             plan["url"] = self.service.url(f"/render?{url}")
@@ -456,18 +448,7 @@ class World:
 
 
 FEATURES = [
-    "priority",
-    "flaky",
-    "nofollow",
-    "shared slot",
-    "then",
-    "files",
-    "service",
-    "bypass",
-    "moved",
-    "meddle",
-    "cache",
-    "slots",
-    "pause",
+    *("priority", "flaky", "nofollow", "shared slot", "then", "files", "service", "bypass"),
+    *("moved", "meddle", "cache", "slots", "pause"),
 ]
 """What makes one world different from another; each takes part in some of its requests."""

@@ -239,6 +239,15 @@ class Bench:
         self.sites.pushed(key)
         return page
 
+    def push_all(self, words: str, **kwargs: Any) -> list[Page]:
+        """A queue gets requests: ``a/1`` has a slot of its own, and ``a!`` will be refused."""
+        pushed = []
+        for word in words.split():
+            key, _, slot = word.rstrip("!").partition("/")
+            own: dict[str, Any] = {"slot": slot, "is_refused": word.endswith("!"), **kwargs}
+            pushed.append(self.push(key, **own))
+        return pushed
+
     def next(self) -> Page | None:
         """The engine asks for a request."""
         before = len(self.gate.asked)
@@ -341,12 +350,8 @@ class Bench:
 
     def queued(self, key: str) -> list[Page]:
         """The requests of a site that its queues have, and that can be read."""
-        return [
-            page
-            for queue in self.queues
-            if key not in queue.broken
-            for page in queue.pages.get(key, ())
-        ]
+        whole = [queue.pages for queue in self.queues if key not in queue.broken]
+        return [page for pages in whole for page in pages.get(key, ())]
 
     def check_asked(self, page: Page) -> None:
         """The request is the most urgent one of its site; of equal ones, the oldest head."""

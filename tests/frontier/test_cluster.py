@@ -201,9 +201,7 @@ def test_without_a_shared_pace_the_queue_knows_none() -> None:
 @pytest.mark.parametrize(
     ("until", "seconds"), [(990.0, 1.0), (1_000.5, 1.0), (1_030.0, 30.0), (9_000.0, 60.0)]
 )
-def test_what_waits_until_a_time_goes_back_for_a_minute_at_most(
-    until: float, seconds: float
-) -> None:
+def test_what_waits_until_a_time_goes_back_for_a_minute(until: float, seconds: float) -> None:
     """The next attempt to fetch a robots.txt may be hours away, and another worker may fetch it."""
     worker = Worker()
     request = worker.read()

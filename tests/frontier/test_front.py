@@ -11,9 +11,7 @@ from scrapy_rep.frontier.front import Front
 
 def pushed(front: Front, key: str, *priorities: int) -> list[Request]:
     """Requests of a site with these priorities, in the order of the base."""
-    requests = [
-        Request(f"http://{key}/{number}", priority=p) for number, p in enumerate(priorities)
-    ]
+    requests = [Request(f"http://{key}/{n}", priority=p) for n, p in enumerate(priorities)]
     for request in requests:
         front.requests[request] = None
         front.push(key, request)
@@ -49,13 +47,8 @@ def test_each_site_has_its_own_requests() -> None:
 
 def test_a_front_that_is_full_names_what_to_set(caplog: pytest.LogCaptureFixture) -> None:
     """Over scrapy-redis that is the class of its queue; it is said once."""
-    settings = Settings(
-        {
-            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-            "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
-            "CONCURRENT_REQUESTS": 1,
-        }
-    )
+    settings = Settings({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "CONCURRENT_REQUESTS": 1})
+    settings["SCHEDULER_QUEUE_CLASS"] = "scrapy_redis.queue.FifoQueue"
     front = Front(settings)
     assert not front.is_full()
     pushed(front, "a", 0, 0, 0, 0)

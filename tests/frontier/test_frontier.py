@@ -27,6 +27,8 @@ from tests.frontier.test_cluster import NotScrapys, Queue
 from tests.frontier.virtual_time import VirtualTime
 from tests.scripted import Counts
 
+Log = pytest.LogCaptureFixture
+
 
 class Neighbours:
     """The gate and the turns, as the frontier sees them."""
@@ -183,17 +185,6 @@ def test_no_more_is_read_ahead_while_a_site_is_ready_or_the_front_is_full(crawl:
     assert len(crawl.scheduled) == 3
 
 
-def test_what_is_refused_goes_in_the_order_of_a_front(crawl: Crawl) -> None:
-    """There is one order for all sites."""
-    requests = crawl.schedule("a.example/1", "b.example/1", "a.example/2", "b.example/2")
-    assert crawl.next() is None
-    crawl.neighbours.known = {"a.example", "b.example"}
-    crawl.neighbours.blocks["a.example"] = REFUSED
-    for host in ("a.example", "b.example"):
-        crawl.frontier.arrived(authority(host))
-    assert [crawl.next() for _ in requests] == requests
-
-
 def test_a_request_that_is_refused_takes_no_room_unless_it_is_sent(time: VirtualTime) -> None:
     """What a middleware has changed may pass the gate after all."""
     crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=1)
@@ -233,9 +224,7 @@ def test_one_object_twice_is_two_requests(crawl: Crawl) -> None:
     assert found.url == other.url
 
 
-def test_a_fault_of_the_gate_costs_one_request_alone(
-    crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_fault_of_the_gate_costs_one_request_alone(crawl: Crawl, caplog: Log) -> None:
     """It is handed out, and the gate, where the fault is found again, refuses it."""
     crawl.neighbours.known = {"a.example", "broken.example"}
     broken, a = crawl.schedule("broken.example/", "a.example/")
@@ -244,30 +233,24 @@ def test_a_fault_of_the_gate_costs_one_request_alone(
     assert "The look at a request failed (ValueError: a fault of the gate)" in caplog.text
 
 
-def test_after_a_fault_of_the_frontier_all_requests_go(
-    crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Those that it had read ahead first; then the scheduler gives out its own."""
+def test_after_a_fault_of_the_frontier_all_requests_go(crawl: Crawl, caplog: Log) -> None:
+    """Those that it had read ahead first; then the scheduler gives out its own.
+
+    A stop still knows which ones the scheduler has given out, and waits for direct downloads alone.
+    """
     waits = crawl.schedule("a.example/", "b.example/")
     assert crawl.next() is None
     crawl.frontier.give_up(ValueError("a fault"))
     assert "The frontier failed (ValueError: a fault)" in caplog.text
     behind = crawl.schedule("c.example/")
     to_come_back(behind[0])
-    assert [crawl.next() for _ in range(4)] == [*waits, *behind, None]
+    for request in [*waits, *behind]:
+        assert crawl.next() is request
+        assert crawl.send(request).is_scheduled
+    assert crawl.next() is None
     assert behind[0].meta == {}
     assert (crawl.frontier.waiting, crawl.frontier.next_request_delay) == (0, None)
     assert not crawl.frontier.is_wanted("a.example")
-
-
-def test_after_a_fault_a_stop_still_knows_what_the_scheduler_has_given_out(crawl: Crawl) -> None:
-    """It returns that to the scheduler, and waits for direct downloads alone."""
-    a, b = crawl.schedule("a.example/", "b.example/")
-    assert crawl.next() is None
-    crawl.frontier.give_up(ValueError("a fault"))
-    for request in (a, b):
-        assert crawl.next() is request
-        assert crawl.send(request).is_scheduled
 
 
 def test_a_fault_does_not_cost_the_request_that_was_just_read(crawl: Crawl) -> None:
@@ -450,9 +433,7 @@ def test_start_is_put_off_when_very_many_requests_wait_and_none_can_go(
         ({"SCHEDULER_PERSIST": True, "SCHEDULER": "scrapy.core.scheduler.Scheduler"}, False),
     ],
 )
-def test_what_a_stop_leaves_may_be_kept(
-    time: VirtualTime, settings: dict[str, Any], keeps: bool
-) -> None:
+def test_what_a_stop_leaves_may_be_kept(time: VirtualTime, settings: Any, keeps: bool) -> None:
     """By a job directory, or by a scheduler that persists."""
     assert Crawl(time, **settings).frontier.keeps is keeps
 
@@ -486,9 +467,7 @@ def test_the_queue_of_a_cluster_is_told_that_a_request_will_be_refused(time: Vir
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_worker_that_may_count_as_dead_hands_out_nothing(
-    time: VirtualTime, is_open: bool
-) -> None:
+def test_a_worker_that_may_count_as_dead_hands_none_out(time: VirtualTime, is_open: bool) -> None:
     """After a fault neither, as others may get what it has."""
     queue: Any = Queue()
     crawl = Crawl(time, queue)
@@ -511,9 +490,8 @@ def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualT
     crawl.neighbours.intervals["a.example"] = 2.0
     kept, second = crawl.schedule("a.example/1", "a.example/2")
     assert crawl.next() is None
-    assert [each for each in queue.told if each[0] == "give_back"] == [
-        ("give_back", second, 2.0, 2.0)
-    ]
+    back = [each for each in queue.told if each[0] == "give_back"]
+    assert back == [("give_back", second, 2.0, 2.0)]
     crawl.neighbours.waits["a.example"] = 9.0
     crawl.frontier.ask_again("a.example")
     assert crawl.next() is None

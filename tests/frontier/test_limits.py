@@ -24,15 +24,10 @@ def time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
     return VirtualTime.of(monkeypatch, "limits")
 
 
-@pytest.fixture
-def left() -> list[str]:
-    """The slots that a request has left."""
-    return []
-
-
-def loads_with(left: list[str], **settings: Any) -> SlotLoads:
-    """The loads of the slots of a crawl with these settings."""
-    return SlotLoads(Settings(settings), left.append)
+def loads_with(**settings: Any) -> tuple[SlotLoads, list[str]]:
+    """The loads of the slots of a crawl with these settings, and the slots that requests leave."""
+    left: list[str] = []
+    return SlotLoads(Settings(settings), left.append), left
 
 
 def request(name: str = "a.example") -> Request:
@@ -79,11 +74,9 @@ def test_a_url_that_cannot_be_read_has_the_slot_without_a_name() -> None:
     assert slot_of(broken) == ""
 
 
-def test_a_request_counts_from_the_last_step_to_the_end_of_its_download(
-    time: VirtualTime, left: list[str]
-) -> None:
+def test_a_request_counts_from_the_last_step_to_its_end(time: VirtualTime) -> None:
     """However long that takes."""
-    loads, page = loads_with(left, CONCURRENT_REQUESTS_PER_DOMAIN=1), request()
+    (loads, left), page = loads_with(CONCURRENT_REQUESTS_PER_DOMAIN=1), request()
     assert loads.is_idle("a.example")
     assert not loads.is_full("a.example")
     loads.sent(page)
@@ -99,11 +92,9 @@ def test_a_request_counts_from_the_last_step_to_the_end_of_its_download(
     assert left == ["a.example"]
 
 
-def test_a_request_that_was_handed_out_counts_for_one_turn_of_the_loop(
-    time: VirtualTime, left: list[str]
-) -> None:
+def test_a_request_that_was_handed_out_counts_for_one_turn_of_the_loop(time: VirtualTime) -> None:
     """A middleware holds it up, perhaps for hours, or has dropped it."""
-    loads = loads_with(left)
+    loads, left = loads_with()
     for slot in "aab":
         loads.handed_out(request(), slot)
     assert time.timers == [0.0]
@@ -116,11 +107,9 @@ def test_a_request_that_was_handed_out_counts_for_one_turn_of_the_loop(
     assert time.timers == [0.0]
 
 
-def test_a_request_that_reaches_the_last_step_in_that_turn_counts_once(
-    time: VirtualTime, left: list[str]
-) -> None:
+def test_a_request_that_reaches_the_last_step_in_that_turn_counts_once(time: VirtualTime) -> None:
     """In the slot for which it was handed out."""
-    loads, page = loads_with(left, CONCURRENT_REQUESTS_PER_DOMAIN=2), request()
+    (loads, left), page = loads_with(CONCURRENT_REQUESTS_PER_DOMAIN=2), request()
     loads.handed_out(page, "a")
     loads.sent(page)
     assert not loads.is_full("a")
@@ -132,11 +121,9 @@ def test_a_request_that_reaches_the_last_step_in_that_turn_counts_once(
     assert loads.is_idle("a")
 
 
-def test_a_request_that_reaches_the_last_step_later_counts_again(
-    time: VirtualTime, left: list[str]
-) -> None:
+def test_a_request_that_reaches_the_last_step_later_counts_again(time: VirtualTime) -> None:
     """In the slot that it has by then, as a direct download does."""
-    loads = loads_with(left)
+    loads, left = loads_with()
     held_up, direct = Request("http://b.example/", meta={"download_slot": "a"}), request()
     loads.handed_out(held_up, "a")
     time.advance()
@@ -167,7 +154,7 @@ def test_a_slot_is_full_with_as_many_requests_as_the_settings_allow(
     settings: dict[str, Any], most: int | None, time: VirtualTime
 ) -> None:
     """0 is no limit."""
-    loads = loads_with([], **settings)
+    loads, _ = loads_with(**settings)
     for number in range(1, 12):
         loads.handed_out(request(), "a")
         assert loads.is_full("a") == (most is not None and number >= most)
@@ -175,7 +162,7 @@ def test_a_slot_is_full_with_as_many_requests_as_the_settings_allow(
 
 def test_what_the_downloader_no_longer_has_is_lost(time: VirtualTime) -> None:
     """A download that is cancelled sends no signal; what is on its way is no such one."""
-    loads, kept, lost = loads_with([]), request(), request()
+    (loads, _), kept, lost = loads_with(), request(), request()
     for page in (kept, lost):
         loads.sent(page)
     loads.handed_out(request(), "a")

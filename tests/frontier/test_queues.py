@@ -9,7 +9,7 @@ import random
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
@@ -43,6 +43,8 @@ from tests.frontier.test_frontier import Neighbours
 from tests.frontier.virtual_time import VirtualTime
 from tests.rows import first
 from tests.scripted import Counts
+
+Log = pytest.LogCaptureFixture
 
 MEMORY = [LifoMemoryQueue, FifoMemoryQueue]
 DISK = [PickleLifoDiskQueue, PickleFifoDiskQueue]
@@ -131,8 +133,10 @@ def job_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobOf]:
     VirtualTime.of(monkeypatch, "limits", "frontier")
     jobs: list[Job] = []
 
-    def make(*classes: Any) -> Job:
+    def make(*classes: Any, has_frontier: bool = False) -> Job:
         jobs.append(Job(tmp_path / "requests.queue", *classes))
+        if has_frontier:
+            jobs[-1].use_frontier()
         return jobs[-1]
 
     yield make
@@ -155,34 +159,34 @@ def request(name: object, host: str = "a.example", **kwargs: Any) -> Request:
     return Request(f"http://{host}/{name}", **kwargs)
 
 
-def filled(queue: Any) -> None:
-    """The queue has three requests to one site, and one to another."""
-    for name in range(3):
-        queue.push(request(name))
-    queue.push(request("x", "b.example"))
+def filled(queue: Any, requests: Iterable[Request]) -> Any:
+    """The queue, which has got these requests."""
+    for each in requests:
+        queue.push(each)
+    return queue
+
+
+def of_two_sites(count: int = 3) -> list[Request]:
+    """So many requests to one site, and one to another."""
+    return [*map(request, range(count)), request("x", "b.example")]
 
 
 def some(seed: int, count: int = 14) -> list[Request]:
     """Requests to one site, of several priorities, some of them start requests."""
-    rnd = random.Random(seed)
-    return [
-        request(
-            number,
-            priority=rnd.choice([0, 0, 0, 1, -1]),
-            meta={"is_start_request": True} if rnd.random() < 0.5 else {},
-        )
-        for number in range(count)
-    ]
+    rnd, found = random.Random(seed), []
+    for number in range(count):
+        priority = rnd.choice([0, 0, 0, 1, -1])
+        meta = {"is_start_request": True} if rnd.random() < 0.5 else {}
+        found.append(request(number, priority=priority, meta=meta))
+    return found
 
 
 def order_of_scrapy(job: Job, requests: list[Request]) -> list[str]:
     """The order in which Scrapy's own queue gives these out."""
     cls, start = job._classes
     path = str(job.path.with_name("other"))
-    queue = ScrapyPriorityQueue.from_crawler(job.crawler, cls, path, start_queue_cls=start)
-    for each in requests:
-        queue.push(each)
-    found = []
+    own = ScrapyPriorityQueue.from_crawler(job.crawler, cls, path, start_queue_cls=start)
+    queue, found = filled(own, requests), []
     while (each := queue.pop()) is not None:  # type: ignore[assignment]
         found.append(path_of(each))
     return found
@@ -199,12 +203,8 @@ def test_the_order_within_a_site_is_scrapys(cls: Any, start: Any, job_of: JobOf)
     With the frontier, and without it.
     """
     for has_frontier in (True, False):
-        job, requests = job_of(cls, start), some(1)
-        if has_frontier:
-            job.use_frontier()
-        queue = job.queue()
-        for each in requests:
-            queue.push(each)
+        job, requests = job_of(cls, start, has_frontier=has_frontier), some(1)
+        queue = filled(job.queue(), requests)
         assert len(queue) == len(requests)
         assert job.drain(queue) == order_of_scrapy(job, requests)
         assert queue.close() == {}
@@ -217,20 +217,15 @@ def test_heads_go_back_at_the_close_and_come_out_first(
 ) -> None:
     """In our next run, and in one with Scrapy's own class: nothing is lost, or there twice."""
     for goes_on in (FrontierQueue, DownloaderAwarePriorityQueue):
-        job, requests = job_of(cls, start), some(2)
+        job, requests = job_of(cls, start, has_frontier=True), some(2)
         expected = order_of_scrapy(job, requests)
-        job.use_frontier()
-        queue = job.queue()
-        for each in requests:
-            queue.push(each)
+        queue = filled(job.queue(), requests)
         taken = [queue.take(SITE) for _ in range(heads)]
         assert [path_of(each) for each in taken] == expected[:heads]
         assert len(queue) == len(requests)
         state = queue.close()
 
-        later = job_of(cls, start)
-        if goes_on is FrontierQueue:
-            later.use_frontier()
+        later = job_of(cls, start, has_frontier=goes_on is FrontierQueue)
         again = later.queue(state, goes_on)
         assert len(again) == len(requests)
         assert later.drain(again) == expected
@@ -243,12 +238,9 @@ def test_a_head_has_its_priority_again_in_the_next_run(cls: Any, job_of: JobOf) 
     """Also if it went back with another one, as the first of its queue, time and again."""
     state: Any = None
     for _ in range(3):
-        job = job_of(cls)
-        job.use_frontier()
-        queue = job.queue(state)
+        queue = job_of(cls, has_frontier=True).queue(state)
         if state is None:
-            queue.push(request("head", priority=4))
-            queue.push(request("urgent", priority=4) if cls in FIFO else request("x", priority=3))
+            filled(queue, [request("head", priority=4), request("x", priority=3 + (cls in FIFO))])
         head = queue.take(SITE)
         assert (path_of(head), head.priority, head.meta) == ("head", 4, {})
         if cls in MEMORY:
@@ -264,9 +256,7 @@ def test_each_queue_counts_its_own_requests(job_of: JobOf) -> None:
     job, _, queue = with_frontier(job_of())
     other = job.queue()
     assert (len(queue), len(other)) == (0, 0)
-    for number in range(3):
-        queue.push(request(number))
-    queue.push(request("x", "b.example"))
+    filled(queue, of_two_sites())
     other.push(request("y"))
     assert (len(queue), len(other)) == (4, 1)
     queue.take(SITE)
@@ -297,9 +287,8 @@ def test_one_request_that_is_refused_goes_after_each_other_one(job_of: JobOf) ->
     """The others go when there is nothing else."""
     job, _, queue = with_frontier(job_of())
     for number in range(3):
-        queue.push(Request(f"http://{number}.example/page"))
-        for _ in range(3):
-            queue.push(Request("http://shut.example/shut", dont_filter=True))
+        shut = [request("shut", "shut.example") for _ in range(3)]
+        filled(queue, [request("page", f"{number}.example"), *shut])
     page, shut = "page", "shut"
     assert job.drain(queue) == [page, shut, shut, page, shut, page] + [shut] * 6
 
@@ -309,8 +298,7 @@ def test_the_top_of_a_site_is_the_priority_of_its_next_request(job_of: JobOf) ->
     queue = job_of().queue()
     assert queue.top("a.example") is None
     assert queue.take("a.example") is None
-    for priority in (0, 7, 3):
-        queue.push(request(priority, priority=priority))
+    filled(queue, [request(priority, priority=priority) for priority in (0, 7, 3)])
     tops = []
     while (top := queue.top("a.example")) is not None:
         tops.append(top)
@@ -322,23 +310,17 @@ def test_requests_are_queued_by_site_with_a_frontier_and_by_slot_without(job_of:
     """Those of a rendering service share a slot."""
     pages = [request("x", host, meta={"download_slot": "service"}) for host in ("a", "b")]
     for has_frontier, keys in ((True, ["http://a", "http://b"]), (False, ["service"])):
-        job = job_of()
-        if has_frontier:
-            job.use_frontier()
-        queue = job.queue()
-        for page in pages:
-            queue.push(page)
-        assert list(queue.pqueues) == keys
+        queue = job_of(has_frontier=has_frontier).queue()
+        assert list(filled(queue, pages).pqueues) == keys
 
 
 def test_a_job_goes_on_with_the_queues_that_it_has(job_of: JobOf) -> None:
     """Those of Scrapy's own class hold the requests of many sites each, by slot."""
     before = job_of(PickleLifoDiskQueue)
+    of_service = {"meta": {"download_slot": "service"}}
+    pages = [request(number, f"h{number}.example", **of_service) for number in range(4)]
     queue = before.queue(None, DownloaderAwarePriorityQueue)
-    for number in range(4):
-        queue.push(request(number, f"h{number}.example", meta={"download_slot": "service"}))
-    queue.push(request("x"))
-    state = queue.close()
+    state = filled(queue, [*pages, request("x")]).close()
     job = job_of(PickleLifoDiskQueue)
     frontier = job.use_frontier()
     # its state may name a queue that lost its files
@@ -351,13 +333,9 @@ def test_a_job_goes_on_with_the_queues_that_it_has(job_of: JobOf) -> None:
 
 
 @pytest.mark.parametrize("has_frontier", [True, False])
-def test_a_request_that_was_given_back_has_no_mark_any_more(
-    has_frontier: bool, job_of: JobOf
-) -> None:
+def test_a_request_that_was_given_back_has_no_mark(has_frontier: bool, job_of: JobOf) -> None:
     """It may have gone through a queue that is not ours."""
-    job = job_of()
-    if has_frontier:
-        job.use_frontier()
+    job = job_of(has_frontier=has_frontier)
     queue = job.queue()
     queue.push(to_come_back(request("x")))
     page = job.next(queue)
@@ -389,9 +367,9 @@ def test_a_request_that_cannot_be_written_costs_no_other_one(
 ) -> None:
     """Of the same site and priority, start request or not. The frontier may have failed since."""
     job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue, PickleFifoDiskQueue))
-    for number in range(3):
-        queue.push(request(number, meta={"is_start_request": True} if is_start else {}))
-    unwritable = request("x", meta={} if is_start else {"is_start_request": True})
+    start: dict[bool, Any] = {True: {"is_start_request": True}, False: {}}
+    filled(queue, [request(number, meta=start[is_start]) for number in range(3)])
+    unwritable = request("x", meta=start[not is_start])
     with pytest.raises(ValueError, match="cannot"):
         queue.push(unwritable.replace(callback=lambda response: None))
     if has_failed:
@@ -401,9 +379,7 @@ def test_a_request_that_cannot_be_written_costs_no_other_one(
     assert len(queue) == 0
 
 
-def test_requests_that_the_disk_does_not_take_stay_in_memory(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_requests_that_the_disk_does_not_take_stay_in_memory(job_of: JobOf, caplog: Log) -> None:
     """One line says so, however many there are."""
     job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
     job.path.mkdir()
@@ -440,13 +416,18 @@ def scheduler_of(job: Job) -> Any:
     return scheduler
 
 
-def test_more_sites_than_files_may_be_open(job_of: JobOf, caplog: pytest.LogCaptureFixture) -> None:
+def enqueue(scheduler: Any, count: int) -> None:
+    """A scheduler gets requests to so many sites."""
+    for number in range(count):
+        assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+
+
+def test_more_sites_than_files_may_be_open(job_of: JobOf, caplog: Log) -> None:
     """What cannot be kept on disk is kept in memory, and every request goes."""
     job = job_of()
     scheduler = scheduler_of(job)
     with few_files(20):
-        for number in range(50):
-            assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+        enqueue(scheduler, 50)
     assert 0 < len(scheduler.mqs) < 50
     assert len(scheduler) == 50
     said = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -462,7 +443,7 @@ def test_more_sites_than_files_may_be_open(job_of: JobOf, caplog: pytest.LogCapt
 def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
     """Its site is gone, and the crawl can end."""
     job, frontier, queue = with_frontier(job_of(PickleFifoDiskQueue))
-    filled(queue)
+    filled(queue, of_two_sites())
     (path,) = (job.path / _path_safe(SITE)).rglob("q00000")
     os.truncate(path, 0)
     assert job.drain(queue) == ["x"]
@@ -475,7 +456,7 @@ def test_a_file_that_has_lost_its_end_counts_no_more(job_of: JobOf) -> None:
 @pytest.mark.parametrize("chooses", [True, False], ids=["frontier", "Scrapy"])
 @pytest.mark.parametrize("gone", [[1, 2], [0], [4], [0, 1, 2, 3, 4]])
 def test_a_request_whose_callback_is_gone_costs_itself_alone(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture, gone: list[int], chooses: bool
+    job_of: JobOf, caplog: Log, gone: list[int], chooses: bool
 ) -> None:
     """A new version of the spider has another name for it. The crawl goes on, and can end."""
     job = job_of(PickleFifoDiskQueue)
@@ -515,8 +496,7 @@ def test_one_object_that_is_queued_twice_is_two_requests(job_of: JobOf) -> None:
     """Both are taken when a fetch has failed, and both are given out."""
     _, frontier, queue = with_frontier(job_of())
     same = request("same")
-    queue.push(same)
-    queue.push(same)
+    filled(queue, [same, same])
     taken = [queue.take(SITE), queue.take(SITE)]
     assert taken[0] is not taken[1]
     assert len(queue) == 2
@@ -526,14 +506,10 @@ def test_one_object_that_is_queued_twice_is_two_requests(job_of: JobOf) -> None:
     assert len(queue) == 0
 
 
-def test_after_a_fault_heads_go_first_and_then_scrapys_order(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_after_a_fault_heads_go_first_and_then_scrapys_order(job_of: JobOf, caplog: Log) -> None:
     """No request is lost, and no code of the frontier runs."""
     _, frontier, queue = with_frontier(job_of())
-    for number in range(4):
-        queue.push(request(number))
-    queue.push(request("y", "b.example"))
+    filled(queue, of_two_sites(4))
     heads = [queue.take("http://b.example"), queue.take(SITE)]
     frontier.give_up(ValueError("a fault"))
     assert "a fault" in caplog.text
@@ -546,12 +522,11 @@ def test_after_a_fault_heads_go_first_and_then_scrapys_order(
 
 
 def test_a_head_that_cannot_go_back_is_named_and_the_others_are_kept(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture
+    job_of: JobOf, caplog: Log
 ) -> None:
     """It is lost then."""
     _, _, queue = with_frontier(job_of(PickleLifoDiskQueue))
-    for number in range(3):
-        queue.push(request(number, host="ann:secret@a.example"))
+    filled(queue, [request(number, "ann:secret@a.example") for number in range(3)])
     taken = [queue.take(SITE) for _ in range(2)]
     taken[0].meta["unwritable"] = lambda: None
     state = queue.close()
@@ -587,12 +562,10 @@ def test_a_queue_of_a_closed_frontier_is_scrapys(job_of: JobOf) -> None:
     assert path_of(queue.pop()) == "x"
 
 
-def test_a_damaged_queue_is_set_aside_and_the_crawl_goes_on(
-    job_of: JobOf, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_queue_is_set_aside_and_the_crawl_goes_on(job_of: JobOf, caplog: Log) -> None:
     """A file of a LIFO queue was cut short, and would fail each time."""
     job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
-    filled(queue)
+    filled(queue, of_two_sites())
     (path,) = (job.path / _path_safe(SITE)).rglob("0")
     queue.pqueues[SITE].queues[0].f.flush()
     os.truncate(path, 6)
@@ -614,7 +587,7 @@ def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
 ) -> None:
     """The frontier is given up, and the requests stay where they are."""
     job, frontier, queue = with_frontier(job_of(PickleLifoDiskQueue))
-    filled(queue)
+    filled(queue, of_two_sites())
 
     def fail(self: Any) -> None:
         raise OSError(number, "the disk")
@@ -630,8 +603,7 @@ def test_queues_on_disk_leave_half_of_the_files_to_downloads(job_of: JobOf) -> N
     """Without a file there is no socket, and a site is closed if its fetch fails for that."""
     with few_files(80):
         scheduler = scheduler_of(job_of())
-        for number in range(80):
-            assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+        enqueue(scheduler, 80)
         sockets = [socket.socket() for _ in range(20)]
     for each in sockets:
         each.close()
@@ -644,8 +616,7 @@ def test_files_of_others_do_not_count_against_few_queues(job_of: JobOf) -> None:
     with few_files(200):
         scheduler = scheduler_of(job_of())
         sockets = [socket.socket() for _ in range(120)]
-        for number in range(5):
-            assert scheduler.enqueue_request(request(number, f"h{number}.example"))
+        enqueue(scheduler, 5)
     for each in sockets:
         each.close()
     assert len(scheduler.dqs) == 5

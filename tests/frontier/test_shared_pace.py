@@ -84,35 +84,41 @@ def worker(tmp_path: Path, other: SqliteStore) -> Iterator[Worker]:
     assert made.faults == []
 
 
-async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
-    worker: Worker, other: SqliteStore
-) -> None:
+def is_free(other: SqliteStore) -> bool:
+    """Whether another worker has a turn at once."""
+    return taken(other, 1.0, INTERVAL, NAME).token is not None
+
+
+def comes_back(other: SqliteStore) -> None:
+    """Another worker has a turn long before a lease would be over."""
+    until(lambda: is_free(other), shared_pace.TURN_TERM / 2)
+
+
+async def test_a_turn_goes_back_as_soon_as_no_request_waits(worker: Worker, other: Store) -> None:
     """Another worker has it then, and not before."""
     await worker.take()
     worker.pace.settle(monotonic())
-    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    assert not is_free(other)
     worker.host.reserved_for = None
     worker.pace.settle(monotonic())
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.TURN_TERM / 2)
+    comes_back(other)
 
 
-async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
-    worker: Worker, other: SqliteStore
-) -> None:
+async def test_an_unused_turn_is_given_back_in_a_second(worker: Worker, other: Store) -> None:
     """A request waits, but no place is free for it."""
     await worker.take()
     worker.pace.settle(monotonic() + shared_pace.UNUSED)
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.TURN_TERM / 2)
+    comes_back(other)
 
 
 async def test_a_turn_ends_with_its_request_though_its_host_asks_for_nothing_any_more(
-    worker: Worker, other: SqliteStore
+    worker: Worker, other: Store
 ) -> None:
     """A new robots.txt came meanwhile: no other worker waits for the end of a lease."""
     await worker.take()
     worker.host.withdraw(ASKER)
     worker.pace.ended(worker.host)
-    until(lambda: taken(other, 1.0, INTERVAL, NAME).token, shared_pace.TURN_TERM / 2)
+    comes_back(other)
 
 
 async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
@@ -127,9 +133,7 @@ async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Wo
     assert len(set(late)) > 1
 
 
-async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
-    worker: Worker, other: SqliteStore
-) -> None:
+async def test_a_turn_stays_in_use_if_its_host_asks_anew(worker: Worker, other: Store) -> None:
     """The robots.txt stops asking for a delay, and asks for one again, while a turn is held.
 
     The host is forgotten in between, and another object takes its place.
@@ -140,15 +144,13 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     worker.host.busy = 1
     worker.pace.settle(monotonic() + shared_pace.UNUSED)
     await turn(0.2)  # a turn that is given back is free a moment later
-    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    assert not is_free(other)
     worker.host.busy = 0
     worker.pace.ended(worker.host)
     assert granted(other, 1.0, INTERVAL, NAME)
 
 
-async def test_a_wait_is_counted_from_when_the_worker_asked(
-    tmp_path: Path, other: SqliteStore
-) -> None:
+async def test_a_wait_is_counted_from_the_question_on(tmp_path: Path, other: SqliteStore) -> None:
     """The store is far away: counted from the answer, its question would always come too late."""
 
     class Late(StoreTurns):
@@ -207,17 +209,14 @@ async def test_no_wait_is_shorter_or_longer_than_reason_has_it(wait: float, seco
     worker = Worker(ScriptedStore(lambda _: Turn(None, wait)))
     asked = monotonic()
     await worker.ask_in_vain()
-    assert (
-        asked + seconds <= worker.host.not_before <= monotonic() + seconds + shared_pace.MOST_SPREAD
-    )
+    last = monotonic() + seconds + shared_pace.MOST_SPREAD
+    assert asked + seconds <= worker.host.not_before <= last
     worker.pace.close()
 
 
-async def test_after_a_lost_answer_the_same_turn_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_after_a_lost_answer_the_same_turn_is_asked_for(constants: Any) -> None:
     """It may have been granted. The next turn has another token."""
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
+    constants("frontier.shared_pace", RETRY=0.05)
     store = ScriptedStore(lambda token: Turn(token) if len(store.asked) > 2 else down(token))
     worker = Worker(store)
     await worker.take()
@@ -230,12 +229,12 @@ async def test_after_a_lost_answer_the_same_turn_is_asked_for(
     worker.pace.close()
 
 
-async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One that asked just before makes one more request without it; intervals may be shorter."""
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.TURN_TERM", 0.4)
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
+async def test_a_store_that_is_back_is_not_used_before_all_know_of_it(constants: Any) -> None:
+    """A worker that asked just before makes one more request without it.
+
+    Intervals may be shorter.
+    """
+    constants("frontier.shared_pace", TURN_TERM=0.4, RETRY=0.05)
     store = ScriptedStore(down)
     worker = Worker(store)
     await worker.take()
@@ -249,14 +248,13 @@ async def test_a_store_that_is_back_is_not_used_before_the_other_workers_know_of
 
 @pytest.mark.parametrize("answer", [down, Turn])
 async def test_an_outage_is_not_taken_for_the_end_of_an_earlier_one(
-    monkeypatch: pytest.MonkeyPatch, answer: Callable[[str], Turn]
+    constants: Any, answer: Callable[[str], Turn]
 ) -> None:
     """What waited has gone to another worker, and this one asks again when a lease is over.
 
     If the store fails by then, others may hold turns; if it answers, its turn is used.
     """
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.TURN_TERM", 0.4)
-    monkeypatch.setattr("scrapy_rep.frontier.shared_pace.RETRY", 0.05)
+    constants("frontier.shared_pace", TURN_TERM=0.4, RETRY=0.05)
     store = ScriptedStore(down)
     worker = Worker(store)
     await worker.ask_in_vain()

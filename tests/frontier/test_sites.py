@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.frontier import states
-from scrapy_rep.frontier.order import ByPriority, ReadySites
+from scrapy_rep.frontier.order import ReadySites
 from scrapy_rep.frontier.sites import MOST_ASKED, MOST_HEADS
 from scrapy_rep.frontier.states import FETCH, READY, SITE, Block, Event, State
 from tests.frontier.bench import PARKED, Bench
@@ -20,20 +20,22 @@ def bench_with(*known: str, most: int = 2, places: int = 2, by_priority: bool = 
     return bench
 
 
-def push_paced(bench: Bench, *keys: str) -> None:
-    """A request to each of some hosts that will be due in five seconds."""
-    for key in keys:
+def with_due_hosts(hosts: str, others: str = "", **limits: int) -> Bench:
+    """A bench with a request to each of some hosts, which will be due in five seconds."""
+    bench = bench_with(*hosts, *others, **{"most": 9, **limits})
+    for key in hosts:
         bench.gate.paced[key] = 1.0
         bench.gate.due_at[key] = 5.0
         bench.push(key)
+    assert bench.all() == []
+    return bench
 
 
 def of_one_host(*keys: str) -> Bench:
     """A bench with sites of one host, which all wait until it is due in five seconds."""
     bench = bench_with(*keys)
     bench.gate.paced["a"] = bench.gate.due_at["a"] = 5.0
-    for key in keys:
-        bench.push(key, slot=key)
+    bench.push_all(" ".join(f"{key}/{key}" for key in keys))
     assert bench.all() == []
     return bench
 
@@ -58,6 +60,11 @@ def asked(bench: Bench) -> list[str]:
     return [page.key for page, _ in bench.gate.asked]
 
 
+def order(bench: Bench) -> str:
+    """The sites of all requests that go now."""
+    return "".join(page.key for page in bench.all())
+
+
 # --- the order of a call
 
 
@@ -77,18 +84,29 @@ def test_a_site_whose_rules_have_come_goes_before_the_ring() -> None:
     bench = bench_with("a", "b")
     new = bench.push("c")
     assert bench.next() is None
-    bench.push("a")
-    bench.push("b")
+    bench.push_all("a b")
     bench.arrive("c")
     assert bench.next() is new
 
 
-def test_a_site_goes_to_the_end_of_the_ring_when_it_has_handed_a_request_out() -> None:
-    """Each in turn."""
-    bench = bench_with("a", "b", "c", most=9)
-    for key in "aabbcc":
-        bench.push(key, slot=f"slot of {len(bench.pages)}")
-    assert [page.key for page in bench.all()] == [*"abcabc"]
+ORDERS = {
+    "each in turn": ("a/1 a/2 b/3 b/4 c/5 c/6", "abcabc"),
+    "each busy slot in turn": ("a a a a b b b b", "abababab"),
+    "each site of a busy slot in turn": ("a/s b/s c/s a/s b/s c/s", "abcabc"),
+    "one that was refused lets a page of another go first": ("s! s! s! a a b b", "ssasbab"),
+    "of those that were refused the first": ("x! y! z! x! y! z! a/1 a/2 a/3 a/4", "xxyyzzaaaa"),
+    "busy slots before what is refused": ("a b a b" + 9 * " s!", "abssasb" + 6 * "s"),
+    "one that was refused, but is not any more": ("h! h h! a/1 a/2 a/3", "hhahaa"),
+}
+"""Requests as they are pushed, and the sites of those that go."""
+
+
+@pytest.mark.parametrize(("pushed", "found"), ORDERS.values(), ids=ORDERS)
+def test_ready_sites_have_an_order(pushed: str, found: str) -> None:
+    """Of each site the last request goes first. Much that is refused leaves others their room."""
+    bench = bench_with(*pushed, most=9)
+    bench.push_all(pushed)
+    assert order(bench) == found
 
 
 def test_sites_that_were_woken_go_in_turn_with_the_ring() -> None:
@@ -98,7 +116,7 @@ def test_sites_that_were_woken_go_in_turn_with_the_ring() -> None:
     for page in waiting:
         bench.gate.loads[page.slot] = bench.gate.most
     assert bench.all() == []
-    ring = [bench.push(key) for key in "efgh"]
+    ring = bench.push_all("e f g h")
     for page in waiting:
         bench.gate.loads[page.slot] = 1
         bench.leave(page.slot)
@@ -108,60 +126,45 @@ def test_sites_that_were_woken_go_in_turn_with_the_ring() -> None:
 
 def test_one_request_of_a_host_that_is_due_goes_after_each_other_one() -> None:
     """A thousand paced hosts leave the others half of the processor."""
-    bench = bench_with(*"abcdef", most=9)
-    push_paced(bench, *"abcd")
-    assert bench.all() == []
+    bench = with_due_hosts("abcd", "ef")
     bench.advance(5.0)
-    for key in "ef":
-        bench.push(key)
-    assert "".join(page.key for page in bench.all()) == "aebfcd"
+    bench.push_all("e f")
+    assert order(bench) == "aebfcd"
 
 
 def test_new_sites_leave_a_host_that_is_due_half_of_the_pages() -> None:
     """Fetches may bring rules faster than pages come."""
-    bench = bench_with(*"abcd", places=99, most=9)
-    push_paced(bench, *"abcd")
-    assert bench.all() == []
-    for key in "efgh":
-        bench.push(key)
+    bench = with_due_hosts("abcd", places=99)
+    bench.push_all("e f g h")
     assert bench.next() is None
     bench.arrive(*"efgh")
     bench.advance(5.0)
-    assert "".join(page.key for page in bench.all()) == "eafbgchd"
+    assert order(bench) == "eafbgchd"
 
 
 def test_sites_whose_rules_are_at_hand_after_all_go_in_turn_with_the_others() -> None:
     """A store may know the rules of all sites: none is begun, and none holds up the ring."""
-    bench = bench_with(*"abcd", places=1, most=9)
-    push_paced(bench, "d")
-    assert bench.all() == []
-    for key in "efgh":
-        bench.push(key)
-    for key in "abc":
-        bench.push(key)
+    bench = with_due_hosts("d", "abc", places=1)
+    bench.push_all("e f g h a b c")
     bench.gate.known.update("efgh")
     bench.advance(5.0)
-    found = "".join(page.key for page in bench.all())
-    assert found == "edfagbhc"
+    assert order(bench) == "edfagbhc"
     assert bench.gate.begun == []
 
 
 def test_sites_whose_rules_are_at_hand_are_not_held_up_by_hosts_that_are_due() -> None:
     """Those may be all that there is."""
-    bench = bench_with(*"abcdef", places=1, most=9)
-    push_paced(bench, *"abcdef")
-    assert bench.all() == []
-    for key in "xyz":
-        bench.push(key)
+    bench = with_due_hosts("abcdef", places=1)
+    bench.push_all("x y z")
     bench.gate.known.update("xyz")
     bench.advance(5.0)
-    assert "".join(page.key for page in bench.all()) == "xaybzcdef"
+    assert order(bench) == "xaybzcdef"
 
 
 def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> None:
     """Two slow sites would otherwise take the whole downloader."""
     bench = bench_with("a", "b", "c")
-    pages = [bench.push(key) for key in "aaabc"]
+    pages = bench.push_all("a a a b c")
     found = bench.all()
     assert [page.key for page in found] == [*"abca"]
     assert set(pages) - set(found) == {pages[0]}
@@ -175,8 +178,7 @@ def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_r
     bench.push("a")
     bench.next()
     second = bench.push("a")
-    bench.push("b")
-    bench.push("b", slot="other")
+    bench.push_all("b b/other")
     assert [page.key for page in (bench.next(), bench.next())] == ["b", "b"]  # type: ignore[union-attr]
     assert bench.state("a") is State.ROOM
     assert bench.next() is second
@@ -186,69 +188,31 @@ def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_r
 def test_the_last_site_that_is_ready_may_share_its_slot_at_once() -> None:
     """Nothing else could take the place."""
     bench = bench_with("a")
-    pages = [bench.push("a"), bench.push("a")]
+    pages = bench.push_all("a a")
     assert bench.all() == pages[::-1]
     assert [may_share for _, may_share in bench.gate.asked] == [True, True]
 
 
-def test_a_site_whose_request_was_refused_lets_one_page_of_another_go_first() -> None:
-    """One of these sites goes after each request of another, and all when no other is ready."""
-    bench = bench_with("a", "b", "shut", most=9)
-    for key in ("shut", "shut", "shut", "a", "a", "b", "b"):
-        bench.push(key, is_refused=key == "shut")
-    assert "".join(page.key[0] for page in bench.all()) == "ssasbab"
-
-
-def test_of_sites_whose_requests_were_refused_the_first_goes_first() -> None:
-    """Each has one request more refused in its turn."""
-    bench = bench_with("a", "s1", "s2", "s3", most=9)
-    for key in ("s1", "s2", "s3") * 2:
-        bench.push(key, is_refused=True)
-    for number in range(4):
-        bench.push("a", slot=f"slot {number}")
-    found = "".join(page.key for page in bench.all())
-    assert found == "s1s1" + "s2s2" + "s3s3" + "aaaa"
-
-
-def test_what_is_refused_is_behind_slots_that_are_busy() -> None:
-    """A thousand sites that do not answer leave slow sites all their room."""
-    bench = bench_with("a", "b", "shut", most=9)
-    for key in "abab":
-        bench.push(key)
-    for _ in range(9):
-        bench.push("shut", is_refused=True)
-    found = "".join(page.key[0] for page in bench.all())
-    assert found == "ab" + "ss" + "asbs" + "s" * 5
-
-
 def test_due_hosts_and_refusals_together_leave_other_sites_their_half() -> None:
     """A request of either gives one of the others its turn."""
-    bench = bench_with(*"abcdef", "shut", most=9)
-    push_paced(bench, *"abcd")
-    for _ in range(9):
-        bench.push("shut", is_refused=True)
-    assert [page.key for page in bench.all()] == ["shut"] * 9
-    for _ in range(9):
-        bench.push("shut", is_refused=True)
+    bench = with_due_hosts("abcd", "es")
+    bench.push_all(9 * "s! ")
+    assert order(bench) == "s" * 9
+    bench.push_all(9 * "s! ")
     assert bench.next() is bench.pages[-1]
     bench.advance(5.0)
-    for number in range(4):
-        bench.push("e", slot=f"slot {number}")
-    found = "".join(page.key[0] for page in bench.all())
-    assert found == "s" + "as" + "es" + "bs" + "es" + "cs" + "es" + "ds" + "e"
+    bench.push_all("e/1 e/2 e/3 e/4")
+    assert order(bench) == "sasesbsescsesdse"
 
 
 def test_a_due_host_that_gets_no_turn_does_not_hold_up_the_others() -> None:
     """Its store grants none, and a thousand of them would be asked in a row."""
-    bench = bench_with(*"abcdef", most=9)
-    push_paced(bench, *"abcd")
-    assert bench.all() == []
+    bench = with_due_hosts("abcd", "ef")
     bench.gate.withheld.update("abcd")
     bench.advance(5.0)
-    for key in "ef":
-        bench.push(key)
+    bench.push_all("e f")
     before = len(bench.gate.asked)
-    assert "".join(page.key for page in bench.all()) == "ef"
+    assert order(bench) == "ef"
     assert "".join(asked(bench)[before:]) == "ae" + "bf" + "cd"
 
 
@@ -257,8 +221,7 @@ def test_the_engine_is_woken_for_a_site_whose_request_was_refused() -> None:
     bench = bench_with("shut", most=1)
     last, *others = (bench.push("shut", is_refused=True) for _ in range(3))
     assert [bench.next(), bench.next()] == others[::-1]
-    for number in range(MOST_ASKED):
-        bench.push(f"-{number}", slot="service")
+    bench.push_all(" ".join(f"-{number}/service" for number in range(MOST_ASKED)))
     bench.gate.loads["service"] = 1
     assert bench.next() is None
     assert bench.will_ask
@@ -270,44 +233,16 @@ def test_sites_whose_rules_have_come_do_not_hold_up_one_whose_request_was_refuse
     bench = bench_with("shut", places=9, most=9)
     refused = [bench.push("shut", is_refused=True) for _ in range(3)]
     assert bench.next() is refused[-1]
-    for key in "abc":
-        bench.push(key)
+    bench.push_all("a b c")
     assert bench.next() is refused[-2]
     bench.arrive(*"abc")
     assert [page.key for page in bench.all()] == ["a", "shut", "b", "c"]
 
 
-def test_a_site_whose_request_was_refused_goes_like_any_other_when_one_may_pass() -> None:
-    """Its queue may have both kinds."""
-    bench = bench_with("a", "half", most=9)
-    bench.push("half")
-    bench.push("half", is_refused=True)
-    for number in range(3):
-        bench.push("a", slot=f"slot {number}")
-    bench.push("half", 1, is_refused=True, priority=-1)
-    assert [page.key for page in bench.all()] == ["half", "half", "a", "half", "a", "a"]
-
-
-def test_busy_slots_take_turns() -> None:
-    """One request of each, that which has waited longest first."""
-    bench = bench_with("a", "b", most=9)
-    for key in "aaaabbbb":
-        bench.push(key)
-    assert [page.key for page in bench.all()] == [*"abababab"]
-
-
-def test_the_sites_of_a_busy_slot_take_turns() -> None:
-    """The one that has waited longest is first."""
-    bench = bench_with("a", "b", "c", most=9)
-    for key in "abcabc":
-        bench.push(key, slot="service")
-    assert [page.key for page in bench.all()] == [*"abcabc"]
-
-
 def test_a_full_slot_is_left_alone_until_one_of_its_requests_has_ended() -> None:
     """Its sites are not asked in vain."""
     bench = bench_with("a", "b", most=1)
-    first, second = bench.push("a", slot="service"), bench.push("b", slot="service")
+    first, second = bench.push_all("a b", slot="service")
     assert bench.all() == [first]
     assert bench.state("b") is State.ROOM
     before = len(bench.gate.asked)
@@ -325,8 +260,7 @@ def test_a_full_slot_is_left_alone_until_one_of_its_requests_has_ended() -> None
 def test_a_call_asks_fifty_sites_at_most_and_wakes_the_engine_for_the_others() -> None:
     """Responses are not kept waiting."""
     bench = bench_with(most=1)
-    for number in range(MOST_ASKED + 1):
-        bench.push(f"-{number}", slot="service")
+    bench.push_all(" ".join(f"-{number}/service" for number in range(MOST_ASKED + 1)))
     bench.push("-last", slot="other")
     bench.gate.loads["service"] = 1
     bench.will_ask = False
@@ -350,8 +284,7 @@ def test_the_engine_is_woken_for_a_busy_slot_that_was_not_asked_any_more() -> No
 def test_a_call_in_which_nothing_is_left_wakes_nothing() -> None:
     """The engine would go round in circles."""
     bench = bench_with("a", most=1)
-    bench.push("a")
-    bench.push("b")
+    bench.push_all("a b")
     assert len(bench.all()) == 1
     wakes = bench.wakes
     assert bench.next() is None
@@ -374,8 +307,7 @@ def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None
     bench = bench_with("a", "b", most=1, places=1)
     bench.gate.paced["b"] = 5.0
     bench.gate.until["u"] = 3.0
-    for key in "aabx":
-        bench.push(key)
+    bench.push_all("a a b x")
     bench.push("b", slot="other")
     bench.push("old", authority="u")
     bench.gate.known.add("u")
@@ -405,8 +337,7 @@ def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None
 def test_the_engine_is_woken_for_a_slot_that_is_no_longer_full() -> None:
     """No site is ready by that, but one may share the slot if nothing else is."""
     bench = bench_with("a", most=2)
-    for _ in range(3):
-        bench.push("a")
+    bench.push_all("a a a")
     assert len(bench.all()) == 2
     assert bench.sites.is_parked_for(room("a"))
     bench.will_ask = False
@@ -428,8 +359,7 @@ def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
     """Nothing is parked for it, or it is not free after all."""
     bench = bench_with("a", most=1)
     bench.gate.paced["a"] = 5.0
-    bench.push("a")
-    bench.push("a")
+    bench.push_all("a a")
     assert len(bench.all()) == 1
     assert bench.state("a") is State.ROOM
     bench.will_ask = False
@@ -444,35 +374,16 @@ def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
 # --- parked: by what, and until when
 
 
-def test_the_turn_is_asked_for_last() -> None:
-    """It would be wasted on a request that waits for something else."""
-    bench = bench_with("a", most=1)
-    bench.gate.paced["a"] = 5.0
-    bench.gate.loads["a"] = 1
-    bench.push("a")
-    assert bench.next() is None
-    assert bench.state("a") is State.ROOM
-    assert bench.gate.turns == {}
-
-
 def test_a_site_whose_rules_are_not_known_is_parked_at_the_push_by_its_key() -> None:
     """Its request stays in the queue until its fetch begins, and is the head then."""
     bench = bench_with(places=1)
-    pages = [bench.push(key) for key in "abc"]
+    pages = bench.push_all("a b c")
     assert [bench.state(key) for key in "abc"] == [READY, State.FETCH, State.FETCH]
     assert bench.queues[0].takes == 0
     assert bench.next() is None
     assert bench.queues[0].takes == 1
     assert bench.gate.begun == [(pages[0], "a")]
     assert bench.sites.by_key["a"].heads[0].request is pages[0]
-
-
-def test_sites_that_no_rules_govern_are_ready_at_the_push() -> None:
-    """So are queues of another class, which may hold many authorities."""
-    bench = bench_with(places=0)
-    for key in ("-a", "old"):
-        bench.push(key)
-        assert bench.state(key) is READY
 
 
 def test_the_head_stays_in_memory_while_its_site_is_parked() -> None:
@@ -510,7 +421,7 @@ def test_a_more_urgent_request_becomes_a_second_head() -> None:
 def test_heads_of_one_priority_go_by_age() -> None:
     """Those that were taken first."""
     bench = bench_with()
-    pages = [bench.push("a") for _ in range(3)]
+    pages = bench.push_all("a a a")
     assert bench.next() is None
     assert bench.heads_for("a") == [pages[2], pages[1]]
     assert bench.heads_for("a") == [pages[2], pages[1], pages[0]]
@@ -545,23 +456,23 @@ def test_three_requests_of_a_site_at_most_ask_for_its_rules() -> None:
 
 
 def test_a_place_for_a_fetch_wakes_the_site_that_has_waited_longest() -> None:
-    """One for each place."""
+    """Each site that begins one wakes the next, until there is no place."""
     bench = bench_with(places=1)
-    for key in "abcd":
-        bench.push(key)
+    bench.push_all("a b c d e")
     assert bench.next() is None
     assert bench.gate.begun == [(bench.pages[0], "a")]
     bench.gate.places = 3
     bench.age("a")
+    assert [bench.state(key) for key in "bcde"] == [READY] + [State.FETCH] * 3
     assert bench.next() is None
     assert [authority for _, authority in bench.gate.begun] == [*"abcd"]
+    assert bench.state("e") is State.FETCH
 
 
 def test_rules_that_were_not_asked_for_yet_take_a_place_for_a_fetch() -> None:
     """Fetches follow the demand of the engine; asking such a site frees the place."""
     bench = bench_with(places=1)
-    bench.push("a")
-    bench.push("b")
+    bench.push_all("a b")
     bench.next()
     bench.arrive("a")
     assert bench.sites.unasked == 1
@@ -589,30 +500,15 @@ def test_a_head_joins_a_fetch_that_another_site_waits_for() -> None:
 def test_rules_wake_all_sites_that_wait_for_them() -> None:
     """Those with heads, and the one with the key, though it waits for a fetch."""
     bench = bench_with(places=1)
-    for key in ("old-1", "old-2"):
-        bench.push(key, authority="a")
+    bench.push_all("old-1 old-2", authority="a")
     assert bench.next() is None
-    bench.push("b")
-    bench.push("a")
-    assert [bench.state(key) for key in ("old-1", "old-2", "a")] == [
-        State.RULES,
-        State.RULES,
-        State.FETCH,
-    ]
+    bench.push_all("b a")
+    keys = "old-1", "old-2", "a"
+    assert [bench.state(key) for key in keys] == [State.RULES, State.RULES, State.FETCH]
     bench.arrive("a")
-    assert [bench.state(key) for key in ("old-1", "old-2", "a")] == [READY] * 3
+    assert [bench.state(key) for key in keys] == [READY] * 3
     assert bench.state("b") is State.FETCH
     assert bench.sites.unasked == 3
-
-
-def test_rules_do_not_wake_a_site_that_waits_for_something_else() -> None:
-    """A direct download has fetched them anew."""
-    bench = bench_with("a", most=1)
-    bench.gate.loads["a"] = 1
-    bench.push("a")
-    assert bench.next() is None
-    bench.arrive("a")
-    assert bench.state("a") is State.ROOM
 
 
 def test_a_site_is_parked_until_a_time() -> None:
@@ -649,9 +545,9 @@ def test_a_site_woken_by_a_time_goes_in_turn_with_the_ring() -> None:
     """Its rules have not come."""
     bench = bench_with(*"abcd")
     bench.gate.until.update(a=3.0, b=3.0)
-    woken = [bench.push(key) for key in "ab"]
+    woken = bench.push_all("a b")
     assert bench.all() == []
-    ring = [bench.push(key) for key in "cd"]
+    ring = bench.push_all("c d")
     bench.advance(3.0)
     assert [bench.next() for _ in range(4)] == [woken[0], ring[0], woken[1], ring[1]]
 
@@ -668,21 +564,15 @@ def test_an_event_wakes_one_site_the_one_that_has_waited_longest() -> None:
     assert bench.all() == bench.pages[:1]
 
 
-def test_an_event_is_passed_on_by_a_site_that_waits_for_something_else() -> None:
-    """Otherwise it would be lost."""
+@rows("is_refused", [False, True])
+def test_an_event_is_passed_on_by_a_site_that_does_not_need_it(is_refused: bool) -> None:
+    """It is refused, and takes no turn, or waits for something else. It would be lost otherwise."""
     bench = of_one_host("a:1", "a:2")
-    bench.gate.loads["a:1"] = bench.gate.most
+    bench.pages[0].is_refused = is_refused
+    bench.gate.loads["a:1"] = 0 if is_refused else bench.gate.most
     bench.advance(5.0)
-    assert bench.all() == bench.pages[1:]
-    assert bench.state("a:1") is State.ROOM
-
-
-def test_an_event_is_passed_on_by_a_site_that_is_refused() -> None:
-    """It takes no turn."""
-    bench = of_one_host("a:1", "a:2")
-    bench.pages[0].is_refused = True
-    bench.advance(5.0)
-    assert bench.all() == bench.pages
+    assert bench.all() == (bench.pages if is_refused else bench.pages[1:])
+    assert bench.state("a:1") is (State.GONE if is_refused else State.ROOM)
     assert bench.gate.turns == {"a": bench.pages[1]}
 
 
@@ -699,21 +589,10 @@ def test_an_event_is_not_passed_on_by_a_site_that_waits_for_the_same_again() -> 
     assert bench.all() == [bench.pages[0]]
 
 
-def test_a_place_for_a_fetch_is_passed_on_until_there_is_none() -> None:
-    """Each site that begins one wakes the next."""
-    bench = bench_with(places=3)
-    for key in "abcde":
-        bench.push(key)
-    assert [bench.state(key) for key in "abcde"] == [READY] + [State.FETCH] * 4
-    assert bench.next() is None
-    assert [authority for _, authority in bench.gate.begun] == [*"abc"]
-    assert [bench.state(key) for key in "de"] == [State.FETCH] * 2
-
-
 def test_a_slot_that_becomes_idle_wakes_a_site_for_it_at_once() -> None:
     """One that is only not full puts its sites into line."""
     bench = bench_with("a", "b", "c", most=2)
-    first = [bench.push(key, slot="service") for key in "ab"]
+    first = bench.push_all("a b", slot="service")
     assert bench.all() == first
     bench.push("c", slot="service")
     assert bench.all() == []
@@ -771,8 +650,7 @@ def test_each_request_that_waits_is_counted_once() -> None:
     """Though it waits for its rules and then for each turn of its host."""
     bench = bench_with(most=9)
     bench.gate.paced["a"] = 5.0
-    for _ in range(3):
-        bench.push("a")
+    bench.push_all("a a a")
     assert bench.sites.waited == 1  # the others wait when it is found that they have to
     bench.all()
     assert bench.sites.waited == 3
@@ -791,8 +669,7 @@ def test_each_request_that_waits_is_counted_once() -> None:
 def test_a_site_that_waits_counts_what_is_pushed_meanwhile_and_one_that_is_ready_does_not() -> None:
     """It may never wait."""
     bench = bench_with(places=1)
-    bench.push("a")
-    bench.push("b")
+    bench.push_all("a b")
     assert (bench.state("a"), bench.sites.waited) == (READY, 1 + 1)
     bench.push("a")
     assert bench.sites.waited == 2
@@ -828,17 +705,19 @@ def test_the_most_urgent_ready_site_is_next_where_the_queues_have_one_order() ->
     assert [page.key for page in bench.all()] == ["-e", "b", "c", "d", "a"]
 
 
-def test_a_head_has_its_priority_in_that_order_too() -> None:
-    """As the first of its site."""
+def test_what_has_waited_is_in_that_order_too() -> None:
+    """A head as the first of its site; and a site whose rules have come does not go before."""
     bench = bench_with("a", "b", "c", most=1, by_priority=True)
     bench.gate.loads["a"] = 1
     urgent = bench.push("a", priority=5)
     bench.push("a")
+    new = bench.push("d", priority=0)
     bench.all()
     middle = bench.push("b", priority=1)
     bench.push("c", priority=0)
+    bench.arrive("d")
     bench.leave("a")
-    assert [bench.next(), bench.next()] == [urgent, middle]
+    assert [bench.next() for _ in range(4)] == [urgent, middle, bench.pages[-1], new]
 
 
 def test_slots_are_shared_where_the_queues_have_one_order() -> None:
@@ -850,27 +729,6 @@ def test_slots_are_shared_where_the_queues_have_one_order() -> None:
     assert bench.state("a") is State.ROOM
     bench.end(pages[0])
     assert bench.all() == pages[2:]
-
-
-def test_sites_whose_rules_have_come_are_in_that_order() -> None:
-    """They do not go before others."""
-    bench = bench_with("b", by_priority=True)
-    new = bench.push("a", priority=0)
-    assert bench.next() is None
-    bench.push("b", priority=1)
-    bench.arrive("a")
-    assert [bench.next(), bench.next()] == [bench.pages[1], new]
-
-
-def test_a_line_by_priority_gives_out_the_first_of_equals() -> None:
-    """The lower number is more urgent."""
-    orders = {"a": 1, "b": 0, "c": 0}
-    line = ByPriority(lambda site: orders[site])  # type: ignore[index, arg-type]
-    for site in orders:
-        line.append(site)  # type: ignore[arg-type]
-    assert len(line) == 3
-    assert [line.popleft() for _ in orders] == ["b", "c", "a"]
-    assert not line
 
 
 # --- the table
@@ -908,33 +766,28 @@ def test_the_documentation_names_every_state_and_event() -> None:
 def test_new_sites_leave_every_second_page_to_known_ones() -> None:
     """A crawl that goes on finding sites would never come back to one of them otherwise."""
     bench = bench_with("a", places=99, most=9)
-    for number in range(3):
-        bench.push("a", slot=f"slot {number}")
-    for key in "efgh":
-        bench.push(key)
+    bench.push_all("a/1 a/2 a/3")
+    bench.push_all("e f g h")
     assert bench.next().key == "a"
     bench.arrive(*"efgh")
-    assert "".join(page.key for page in bench.all()) == "feagah"
+    assert order(bench) == "feagah"
 
 
 def test_a_known_site_whose_rules_have_expired_uses_up_no_turn() -> None:
     """New sites would get it, and the rules of more and more known ones would expire."""
     bench = bench_with("a", "b", places=99, most=9)
-    for key in "ef":
-        bench.push(key)
+    bench.push_all("e f")
     assert bench.next() is None
-    for key in "ab":
-        bench.push(key)
+    bench.push_all("a b")
     bench.gate.known.discard("a")
     bench.arrive("e", "f")
-    assert "".join(page.key for page in bench.all()) == "ebf"
+    assert order(bench) == "ebf"
 
 
 def test_a_known_site_does_not_wait_for_a_fetch_behind_all_new_ones() -> None:
     """Its rules have expired; the two lines take turns."""
     bench = bench_with("a", places=1, most=9)
-    for key in "aaefg":
-        bench.push(key, slot=f"slot of {key}")
+    bench.push_all("a/a a/a e/e f/f g/g")
     assert bench.next().key == "a"
     assert bench.gate.young == {"e"}
     bench.gate.known.discard("a")
@@ -947,13 +800,10 @@ def test_a_known_site_does_not_wait_for_a_fetch_behind_all_new_ones() -> None:
 
 def test_a_host_whose_turn_the_store_has_granted_is_the_next_one_that_is_due() -> None:
     """A turn is held for four seconds; the line may take longer."""
-    bench = bench_with(*"abcde", most=9)
-    push_paced(bench, *"abcd")
-    assert bench.all() == []
+    bench = with_due_hosts("abcd", "e")
     bench.gate.withheld.add("a")
     bench.advance(5.0)
-    for number in range(4):
-        bench.push("e", slot=f"slot {number}")
+    bench.push_all("e/1 e/2 e/3 e/4")
     assert [bench.next().key, bench.next().key] == ["e", "b"]  # "a" was asked in vain before
     bench.answer("a")
     assert [bench.next().key, bench.next().key] == ["e", "a"]
@@ -963,7 +813,7 @@ def test_a_site_whose_rules_expire_while_it_waits_for_room_keeps_its_place() -> 
     """At the end of the line they would expire again."""
     bench = bench_with(*"abc", places=9, most=1)
     bench.gate.loads["service"] = 1
-    pages = [bench.push(key, slot="service") for key in "abc"]
+    pages = bench.push_all("a b c", slot="service")
     assert bench.all() == []
     bench.gate.known.discard("a")
     bench.leave("service")
@@ -977,8 +827,7 @@ def test_a_site_whose_rules_expire_while_it_waits_for_room_keeps_its_place() -> 
 def test_known_and_new_sites_that_need_a_fetch_take_turns() -> None:
     """Their rules have expired whenever they are asked: neither keeps the other out."""
     bench = bench_with(*"abd", places=1, most=99)
-    for key in "abd" * 20 + "xyz":
-        bench.push(key)
+    bench.push_all(20 * "a b d " + "x y z")
     out = ""
     while len(out) < 20:
         page = bench.next()
@@ -1021,24 +870,12 @@ def test_new_sites_that_hand_nothing_out_leave_each_call_a_page_of_a_known_one(s
         bench.end(bench.pages[-1])
 
 
-def test_the_site_of_a_host_for_which_a_turn_was_asked_gets_it() -> None:
-    """Another port of the host was not asked, and would stand at the end of the line."""
-    bench = of_one_host("a:1", "a:2")
-    bench.gate.withheld.add("a")
-    bench.advance(5.0)
-    assert bench.all() == []
-    bench.answer("a")
-    assert bench.next() is bench.pages[0]
-
-
 def test_ports_of_a_host_take_turns_even_if_each_waits_for_the_slot_as_well() -> None:
     """One is asked again while its page is under way, and must not pass the other by that."""
     bench = bench_with("h:1", "h:2", "c", most=9)
     bench.gate.paced["h"] = 2.0
-    for key in ("h:1", "h:2") * 8:
-        bench.push(key, slot="h")
-    for _ in range(40):
-        bench.push("c", slot="c")
+    bench.push_all(8 * "h:1 h:2 ", slot="h")
+    bench.push_all(40 * "c ")
     came = []
     for _ in range(6):
         pages = [page for _ in range(6) if (page := bench.next()) is not None and page.key != "c"]

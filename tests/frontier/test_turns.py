@@ -10,10 +10,10 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
-from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.frontier.hosts import PacedHost
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.request_state import RequestStates
 from scrapy_rep.frontier.states import Stage
@@ -23,7 +23,7 @@ from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import RepStats
 from tests.frontier.virtual_time import VirtualTime
 from tests.rows import rows
-from tests.scripted import Counts, settle
+from tests.scripted import Clock, Counts, settle
 
 AGENT = ("mybot",)
 
@@ -110,6 +110,22 @@ class Desk:
         self.turns.left(request)
         self.active.discard(request)
 
+    def interval_after(self, request: Request) -> None:
+        """A request ends, and the interval after it is over."""
+        self.end(request)
+        self.time.advance(5.0)
+
+    async def turn_after(self, request: Request) -> None:
+        """The same, and what waits in place goes on."""
+        self.interval_after(request)
+        await settle()
+
+    async def wait(self, request: Request) -> Any:
+        """A request waits at the last step."""
+        waits = self.arrive(request)
+        await settle()
+        return waits
+
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
@@ -139,16 +155,6 @@ def test_a_request_that_the_gate_has_not_seen_takes_no_turn(desk: Desk) -> None:
     assert desk.turns.arrive(request) is None
     desk.turns.left(request)
     assert desk.sites.ways == []
-
-
-def test_one_request_has_the_next_turn(desk: Desk) -> None:
-    """From when it is handed out."""
-    first, second = desk.request("a"), desk.request("a")
-    assert desk.turns.is_due("a")
-    assert desk.reserve(first)
-    assert not desk.turns.is_due("a")
-    assert not desk.reserve(second)
-    assert desk.interval_for(first) == 5.0
 
 
 def test_a_host_is_busy_until_its_request_ends_and_then_for_its_interval(desk: Desk) -> None:
@@ -197,16 +203,6 @@ def test_one_timer_is_for_the_host_that_is_due_first(desk: Desk) -> None:
     assert (desk.sites.dues, desk.time.timers) == (["b", "a", "c"], [])
 
 
-def test_hosts_that_are_due_at_once_are_told_at_once(desk: Desk) -> None:
-    """By one call of the timer."""
-    desk.keep("b", 5.0)
-    desk.sites.wanted.update("ab")
-    for request in (desk.send("a"), desk.send("b")):
-        desk.end(request)
-    desk.time.advance(5.0)
-    assert desk.sites.dues == ["a", "b"]
-
-
 def test_a_turn_that_is_not_claimed_in_a_second_goes_to_another_request(desk: Desk) -> None:
     """A middleware holds the first one up, perhaps until the other one is done."""
     first, second = desk.request("a"), desk.request("a")
@@ -234,13 +230,8 @@ async def test_one_object_that_waits_twice_gets_two_turns(desk: Desk) -> None:
     """Whatever downloads it waits for both."""
     first = desk.send("a")
     same = desk.request("a")
-    waits = [desk.arrive(same)]
-    await settle()
-    waits.append(desk.arrive(same))
-    await settle()
-    desk.end(first)
-    desk.time.advance(5.0)
-    await settle()
+    waits = [await desk.wait(same), await desk.wait(same)]
+    await desk.turn_after(first)
     assert [each.called for each in waits] == [True, False]
     desk.end(same)
     desk.active.add(same)
@@ -328,8 +319,7 @@ def test_no_interval_follows_a_request_that_was_not_sent_after_all(desk: Desk) -
 async def test_a_request_whose_host_is_busy_waits_in_place(desk: Desk) -> None:
     """Until the one before it has ended, and for the interval."""
     first, second = desk.send("a"), desk.request("a")
-    waits = desk.arrive(second)
-    await settle()
+    waits = await desk.wait(second)
     assert not waits.called
     assert second not in desk.turns._sent
     desk.end(first)
@@ -346,13 +336,10 @@ async def test_requests_that_wait_in_place_go_by_priority_and_then_in_order(desk
     first = desk.send("a")
     waiting = [desk.request("a", priority=priority) for priority in (0, 2, 0)]
     for each in waiting:
-        desk.arrive(each)
-        await settle()
+        await desk.wait(each)
     sent, under_way = [], first
     for _ in waiting:
-        desk.end(under_way)
-        desk.time.advance(5.0)
-        await settle()
+        await desk.turn_after(under_way)
         (under_way,) = [each for each in waiting if each in desk.turns._sent]
         sent.append(under_way)
     assert sent == [waiting[1], waiting[0], waiting[2]]
@@ -362,8 +349,7 @@ async def test_no_site_has_a_turn_while_a_request_waits_in_place(desk: Desk) -> 
     """That goes first."""
     desk.sites.wanted.add("a")
     first, second = desk.send("a"), desk.request("a")
-    desk.arrive(second)
-    await settle()
+    await desk.wait(second)
     desk.end(first)
     desk.time.advance(4.0)
     assert not desk.turns.is_due("a")
@@ -374,35 +360,26 @@ async def test_no_site_has_a_turn_while_a_request_waits_in_place(desk: Desk) -> 
     assert desk.sites.dues == []
 
 
-async def test_a_direct_download_may_take_the_turn_before_the_request_that_has_it(
-    desk: Desk,
-) -> None:
+async def test_a_direct_download_may_take_the_turn_of_another_request(desk: Desk) -> None:
     """That one waits in place then."""
     desk.sites.wanted.add("a")
     reserved, direct = desk.request("a", is_scheduled=True), desk.request("a")
     assert desk.reserve(reserved)
     assert desk.arrive(direct) is None
-    desk.arrive(reserved)
-    await settle()
-    desk.end(direct)
-    desk.time.advance(5.0)
-    await settle()
+    await desk.wait(reserved)
+    await desk.turn_after(direct)
     assert reserved in desk.turns._sent
 
 
-def test_a_request_that_obeys_no_robots_txt_does_not_wait_and_the_next_one_does(
-    desk: Desk,
-) -> None:
-    """Its end begins an interval."""
+def test_a_request_that_obeys_no_robots_txt_does_not_wait(desk: Desk) -> None:
+    """The next one does: its end begins an interval."""
     desk.sites.wanted.add("a")
     first = desk.send("a")
     bypassing = desk.request("a", meta={"dont_obey_robotstxt": True})
     assert desk.arrive(bypassing) is None
-    desk.end(first)
-    desk.time.advance(5.0)
+    desk.interval_after(first)
     assert not desk.turns.is_due("a")
-    desk.end(bypassing)
-    desk.time.advance(5.0)
+    desk.interval_after(bypassing)
     assert desk.turns.is_due("a")
 
 
@@ -413,9 +390,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_takes_no_turn(desk: De
     await settle()
     waits[0].addErrback(lambda failure: None).cancel()
     await settle()
-    desk.end(first)
-    desk.time.advance(5.0)
-    await settle()
+    await desk.turn_after(first)
     assert waits[1].called
     assert not desk.turns.hosts["a"].in_place
 
@@ -431,9 +406,7 @@ async def test_at_a_stop_requests_of_the_scheduler_come_back(desk: Desk) -> None
     assert await waits[0] is scheduled
     assert scheduled.dont_filter is True
     assert not waits[1].called
-    desk.end(first)
-    desk.time.advance(5.0)
-    await settle()
+    await desk.turn_after(first)
     assert await waits[1] is None
 
 
@@ -441,8 +414,7 @@ async def test_at_the_close_nothing_waits_any_more(desk: Desk) -> None:
     """And the timer is stopped."""
     desk.end(desk.send("a"))
     request = desk.request("a")
-    waits: Deferred[Any] = desk.arrive(request)
-    await settle()
+    waits = await desk.wait(request)
     assert desk.time.timers == [5.0]
     desk.turns.close()
     await settle()
@@ -457,8 +429,7 @@ async def test_a_pace_that_is_withdrawn_lets_what_waits_go(desk: Desk) -> None:
     """And its host is forgotten; its last end is not."""
     desk.sites.wanted.add("a")
     desk.end(desk.send("a"))
-    waits = desk.arrive(desk.request("a"))
-    await settle()
+    waits = await desk.wait(desk.request("a"))
     desk.keep("a", None)
     await settle()
     assert waits.called
@@ -522,10 +493,7 @@ def test_the_politest_authority_of_a_host_counts(desk: Desk) -> None:
     ],
 )
 def test_the_operator_bounds_the_interval(
-    settings: dict[str, Any],
-    asked: dict[str, Any],
-    kept: float,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: Any, asked: Any, kept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From above by REP_MAX_CRAWL_DELAY, from below by the delay of the slot."""
     desk = Desk(monkeypatch, **settings)
@@ -551,11 +519,9 @@ def test_a_host_that_begins_to_ask_is_busy_with_what_was_sent_before(desk: Desk)
     assert desk.counts["robotstxt/crawl_delay/hosts"] == 3
 
 
-def test_the_pace_that_was_used_least_recently_is_forgotten(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pace_that_was_used_longest_ago_is_forgotten(desk: Desk, constants: Any) -> None:
     """Not that of a host that is in use, or that a site waits for."""
-    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_HOSTS", 3)
+    constants("frontier.turns", _MOST_HOSTS=3)
     desk.keep("b", 5.0)
     desk.keep("c", 5.0)
     desk.send("a")
@@ -566,12 +532,9 @@ def test_the_pace_that_was_used_least_recently_is_forgotten(
     assert sorted(desk.turns.hosts) == ["a", "b", "d"]
 
 
-def test_a_pace_is_not_forgotten_before_its_interval_is_over(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pace_is_not_forgotten_before_its_interval_is_over(desk: Desk, constants: Any) -> None:
     """However many other hosts are visited meanwhile."""
-    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_HOSTS", 1)
-    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_ENDS", 2)
+    constants("frontier.turns", _MOST_HOSTS=1, _MOST_ENDS=2)
     desk.end(desk.send("a"))
     desk.keep("b", 5.0)
     for name in "cde":
@@ -584,11 +547,9 @@ def test_a_pace_is_not_forgotten_before_its_interval_is_over(
     assert list(desk.turns.hosts) == ["f"]
 
 
-def test_hosts_that_cannot_be_forgotten_do_not_keep_others_from_it(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_that_cannot_be_forgotten_keep_no_others_from_it(desk: Desk, constants: Any) -> None:
     """A few hosts are looked at with each new one, and other ones the next time."""
-    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_HOSTS", 20)
+    constants("frontier.turns", _MOST_HOSTS=20)
     desk.sites.wanted = {f"slow{number}" for number in range(150)}
     for name in sorted(desk.sites.wanted):
         desk.keep(name, 5.0)
@@ -598,11 +559,9 @@ def test_hosts_that_cannot_be_forgotten_do_not_keep_others_from_it(
     assert len(desk.turns.hosts) < 200
 
 
-def test_the_end_that_is_longest_ago_is_forgotten(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_that_is_longest_ago_is_forgotten(desk: Desk, constants: Any) -> None:
     """Of hosts that ask for no pace."""
-    monkeypatch.setattr("scrapy_rep.frontier.turns._MOST_ENDS", 2)
+    constants("frontier.turns", _MOST_ENDS=2)
     for name in "bcbd":
         desk.end(desk.send(name))
     assert list(desk.turns._ended) == ["b", "d"]
@@ -616,9 +575,7 @@ async def test_after_a_fault_no_request_goes_to_a_host_that_asks_for_a_pace(
 ) -> None:
     """It could not be kept; the sites hand theirs out, so that they are refused."""
     desk.send("a")
-    waiting = desk.request("a")
-    waits = desk.arrive(waiting)
-    await settle()
+    waits = await desk.wait(desk.request("a"))
     fault = ValueError("a fault")
     desk.turns._distrust(fault)
     with pytest.raises(ValueError, match="a fault"):
@@ -649,9 +606,7 @@ def test_a_fault_at_an_offer_is_such_a_fault(desk: Desk, monkeypatch: pytest.Mon
         desk.arrive(desk.request("a"))
 
 
-async def test_a_request_that_was_cancelled_and_comes_again_waits_for_its_interval(
-    desk: Desk,
-) -> None:
+async def test_a_cancelled_request_that_comes_again_waits_for_its_interval(desk: Desk) -> None:
     """The same object is downloaded again before anybody has looked whether it is still there."""
     request = desk.send("a")
     desk.active.discard(request)  # cancelled
@@ -696,3 +651,73 @@ def test_a_host_that_becomes_due_while_it_is_looked_at_is_looked_at_again(
         desk.sites.wanted.add("a")  # its site is parked for the turn
         desk.time.advance(1.0)
         assert desk.sites.dues == ["a"]
+
+
+# --- what a robots.txt asks for, and what a host makes of all that is asked for
+
+DAY = 86_400.0
+
+
+def asker(port: int = 80) -> Any:
+    """One authority of the host, and the agent it asks."""
+    return Authority("http", "a.example", port), ("mybot",)
+
+
+def paced_host() -> PacedHost:
+    """A host that asks for nothing yet."""
+    return PacedHost("a.example", 0.0, lambda name: False)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time of the hosts."""
+    clock = Clock()
+    monkeypatch.setattr("scrapy_rep.frontier.hosts.monotonic", clock)
+    return clock
+
+
+def test_a_pace_lasts_for_a_day(clock: Clock) -> None:
+    """RFC 9309 2.4: then it is forgotten, unless a request waits because of it."""
+    host = paced_host()
+    host.heed(asker(1), 9.0)
+    clock.now += DAY - 1
+    host.heed(asker(2), 5.0)
+    assert host.interval == 9
+    clock.now += 1
+    host.reserved_for = Request("http://a.example/")
+    host.heed(asker(2), 5.0)
+    assert host.interval == 9
+    host.reserved_for = None
+    host.heed(asker(2), 5.0)
+    assert host.interval == 5
+
+
+def test_a_pace_whose_override_has_expired_lasts_for_a_day(clock: Clock) -> None:
+    """Nothing withdraws it, and what the rules ask for may be no pace."""
+    host = paced_host()
+    host.heed((asker()[0], ("override 1",)), 9.0)
+    clock.now += DAY - 1
+    host.withdraw(asker())
+    assert host.interval == 9
+    clock.now += 1
+    host.withdraw(asker())
+    assert not host.asks
+
+
+def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
+    """A refresh may ask for more, for less, or for nothing."""
+    host = paced_host()
+    for seconds in (5, 9, 2):
+        host.heed(asker(), seconds)
+        assert (host.interval, host.asked_by(asker())) == (seconds, seconds)
+    host.withdraw(asker())
+    assert (host.interval, host.asked_by(asker()), host.asks) == (0.0, 0.0, False)
+
+
+def test_a_host_heeds_a_hundred_askers() -> None:
+    """Past that the least polite go, so that no host grows with the ports it has."""
+    host = paced_host()
+    for seconds in [*range(1, 500), 1]:
+        host.heed(asker(seconds), seconds)
+    assert host.interval == 499
+    assert len(host._asked) == 100

@@ -12,10 +12,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RobotsTxt
-from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.access.entry import Answer, Entry
-from scrapy_rep.access.policy import Policy, standing
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.account import Account
@@ -26,39 +23,24 @@ from scrapy_rep.gate.use import UseOfPages, noted_for
 from scrapy_rep.robotstxt.verdict import UNDEFINED
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
-from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
+from tests.scripted import rules_of
 
 URL = "http://a.example/a"
-
-
-def authority() -> Authority:
-    """The one that all requests go to."""
-    found = authority_of(URL)
-    assert found is not None
-    return found
-
-
-ASKED = Asked(Request(URL), URL, authority(), ("mybot",))
+HERE = Authority("http", "a.example", 80)
+ASKED = Asked(Request(URL), URL, HERE, ("mybot",))
 
 
 class Told:
     """The account of a crawl with some rules, and what a listener is told of them."""
 
     def __init__(self, rules: bytes = b"User-agent: *\nDisallow: /private\n") -> None:
-        now = time.time()
-        entry = Entry(Answer(200, rules, fetched_at=now))
-        self.rules = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(rules), now)
+        self.rules = rules_of(rules, time.time())
         self.crawler = get_crawler()
         self.weighed = 0
-        self.account = Account(
-            RepStats(),
-            AppliedOverrides((), RepStats(), RepSettings().pace_policy, time.time),
-            SignalSender(self.crawler),
-            lambda _: ASKED.agent,
-            self._weigh,
-            lambda _, page: page,
-        )
+        overrides = AppliedOverrides((), RepStats(), RepSettings().pace_policy, time.time)
+        told = lambda _: ASKED.agent, self._weigh, lambda _, page: page
+        self.account = Account(RepStats(), overrides, SignalSender(self.crawler), *told)
         self.heard: list[RobotsDecision] = []
 
     def _weigh(self, *_: Any) -> None:
@@ -125,7 +107,7 @@ def test_a_refusal_rests_on_the_rules_that_it_was_judged_by() -> None:
     """Memory may hold others by then. What the crawler itself refuses rests on none."""
     told = Told()
     told.listen()
-    for error in (RobotsForbidden(UNDEFINED, authority()), RobotsUnreachable(authority(), "error")):
+    for error in (RobotsForbidden(UNDEFINED, HERE), RobotsUnreachable(HERE, "error")):
         told.account.refused(ASKED, told.rules, Judgement(error), error)
         told.account.ended(ASKED.request, error)
         told.account.ended(ASKED.request, error)

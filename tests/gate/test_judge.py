@@ -1,4 +1,4 @@
-"""What a judge asks of the rules, and what it makes them take."""
+"""What a judge asks of the rules, and what it makes them take; and what overrides are for."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Answer
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.gate.account import Account
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
-from scrapy_rep.overrides.override import Override
+from scrapy_rep.overrides.override import DELAY, UNREACHABLE_IS_ALLOWED, Override
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsDecision, SignalSender, robots_decided
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
-from tests.scripted import Bench, ask, authority
+from tests.rows import rows
+from tests.scripted import Bench, Counts, ask, authority, known_by, rules_of
 
 AGENT = ("mybot",)
 FORBIDDING = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+PACES, NO_STATS = RepSettings().pace_policy, RepStats()
 RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
 
 
@@ -34,9 +38,16 @@ def asked(path: str) -> Asked:
     return Asked(Request(url), url, authority(), AGENT)
 
 
-def overriding(bench: Bench, *overrides: Override) -> AppliedOverrides:
+def override(action: str, **more: Any) -> Override:
+    """An override of that site."""
+    return Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), **more)
+
+
+def overriding(
+    bench: Bench, *overrides: Override, stats: RepStats = NO_STATS, paces: PacePolicy = PACES
+) -> AppliedOverrides:
     """Overrides as a crawl applies them; none by default."""
-    return AppliedOverrides(overrides, RepStats(), RepSettings().pace_policy, bench.clock)
+    return AppliedOverrides(overrides, stats, paces, bench.clock)
 
 
 @pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
@@ -44,8 +55,7 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Answer(200, b"User-agent: *\n" + RULES))
     cached = await ask(bench)
-    paces = RepSettings().pace_policy
-    judge = Judge(bench.cache.weigh, paces, None, overriding(bench))
+    judge = Judge(bench.cache.weigh, PACES, None, overriding(bench))
     crawler = get_crawler()
     heard: list[RobotsDecision] = []
 
@@ -53,14 +63,8 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
         heard.append(decision)
 
     crawler.signals.connect(hear, signal=robots_decided)
-    account = Account(
-        RepStats(),
-        overriding(bench),
-        SignalSender(crawler),
-        lambda _: AGENT,
-        bench.cache.weigh,
-        str,
-    )
+    told: Any = SignalSender(crawler), lambda _: AGENT, bench.cache.weigh, str
+    account = Account(NO_STATS, overriding(bench), *told)
     for number in range(48):
         judgement = judge.judge(asked(path.format(number)), cached)
         account.passed(asked(path.format(number)), cached, judgement)
@@ -73,7 +77,7 @@ async def test_rules_that_grew_with_the_first_answer_to_an_agent_are_measured() 
     """They are compiled for it, also where nothing asks for a verdict."""
     bench = Bench(Answer(200, b"User-agent: other\n" + RULES + b"User-agent: *\n" + RULES))
     cached = await ask(bench)
-    judge = Judge(bench.cache.weigh, RepSettings().pace_policy, None, overriding(bench))
+    judge = Judge(bench.cache.weigh, PACES, None, overriding(bench))
     for agent in (AGENT, ("other",)):
         before = bench.cache.octets
         assert judge.judge(asked("/p")._replace(agent=agent), cached).refusal is None
@@ -122,12 +126,43 @@ async def test_a_request_has_its_rules_measured_once_at_most(path: str, action: 
     bench = Bench(Answer(200, b"User-agent: *\nDisallow: /private\n"))
     cached, scales, overrides = await ask(bench), Scales(bench), overriding(bench)
     if action is not None:
-        one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
-        overrides = overriding(bench, one)
-    judge = Judge(scales.weigh, RepSettings().pace_policy, None, overrides)
+        overrides = overriding(bench, override(action, paths=("/",)))
+    judge = Judge(scales.weigh, PACES, None, overrides)
     for _ in range(48):
         scales.count = 0
         refused = judge.judge(asked(path), cached).refusal is not None
         assert scales.count <= 1
         if refused or action is not None:
             assert scales.count == 1
+
+
+# --- overrides
+
+
+@rows("ours", [False, True])
+@rows("cause", Cause)
+def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause, ours: bool) -> None:
+    """`unreachable-is-allowed` allows nothing that might be asked of the site a moment later."""
+    bench = Bench()
+    applied, now = overriding(bench, override(UNREACHABLE_IS_ALLOWED)), bench.clock.now
+    failed = known_by(Entry(failure=Failure(now, now, cause=str(cause), ours=ours)), now)
+    verdict, by = applied.verdict(asked("/a"), failed)
+    assert verdict.allowed is not ours
+    assert (by is None) is ours
+
+
+@rows(
+    "interval, forbids, is_used",
+    [(5, False, False), (6, False, True), (90, False, True), (60, True, True)],
+)
+def test_a_pace_is_of_use_unless_the_rules_lead_to_the_same(
+    interval: int, forbids: bool, is_used: bool
+) -> None:
+    """The site asks for five seconds; or for more than the crawler waits, which forbids it."""
+    bench, counts, one = Bench(), Counts(), override(DELAY, value=interval)
+    stats: Any = RepStats(counts)  # type: ignore[arg-type]
+    applied = overriding(bench, one, stats=stats, paces=PacePolicy(True, 60.0, forbids))
+    rules = f"User-agent: *\nCrawl-delay: {90 if forbids else 5}\n".encode()
+    cached = rules_of(rules, bench.clock.now)
+    applied.count_used(asked("/a"), cached, None, applied.pace(asked("/a"), cached))
+    assert counts.get("robotstxt/override/used", 0) == is_used
