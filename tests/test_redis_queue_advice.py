@@ -13,7 +13,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier.cluster import UNDER_WAY
-from scrapy_rep.redis_queue import EARLY, SOON, HostQueue
+from scrapy_rep.redis_queue import SOON, HostQueue
 from tests.frontier.test_frontier import Crawl
 from tests.frontier.virtual_time import VirtualTime
 
@@ -140,18 +140,6 @@ def test_the_end_of_a_download_is_said_once(worker: Worker) -> None:
     worker.step()
     assert worker.counts == (0, 0)
     assert worker.due_in == near(15.0)
-
-
-@pytest.mark.parametrize("is_alone", [True, False])
-def test_a_site_whose_pace_a_store_keeps_is_asked_early(worker: Worker, is_alone: bool) -> None:
-    """A worker takes a while to ask for the turn."""
-    [request] = worker.taken(f"{SITE}/1")
-    worker.queue._is_alone = is_alone
-    worker.queue.handed_out(request, 20.0)
-    worker.queue.ended(request, 15.0)
-    when, _ = worker.queue._next._advice[SITE]
-    early = 0.0 if is_alone else EARLY
-    assert when == pytest.approx(real_time.monotonic() + 15.0 - early, abs=0.02)
 
 
 def test_what_was_said_with_another_step_is_not_said_by_itself(worker: Worker) -> None:

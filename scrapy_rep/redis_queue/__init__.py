@@ -1,4 +1,4 @@
-"""A queue for scrapy-redis that gives out requests whose sites are due.
+"""A queue for scrapy-redis that gives out no request whose site is not due.
 
 ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.redis_queue.HostQueue"``. With scrapy-redis's own classes a
 worker takes requests out of Redis that have to wait for their site, and keeps them in memory. Five
@@ -8,9 +8,9 @@ are two sites.
 
 :mod:`scrapy_rep.redis_queue.scripts` says what Redis keeps.
 
-**The times are advice** if there is a store: a turn of the store decides when a request is made, so
-they may be a moment early. Times that are wrong cost a request that is taken and given back. All of
-them are by the clock of the server, in microseconds.
+**The times are advice** if there is a store: a turn of the store decides when a request is made.
+Times that are wrong cost a request that is taken and given back. All of them are by the clock of
+the server, in microseconds.
 
 **At least once.** A push and a step have numbers. If the answer is lost, they are repeated with the
 same number. So a request is added, taken and given back once, while advice may be given again, from
@@ -66,13 +66,6 @@ POLL, RETRY = 0.25, 1.0
 
 SOON = 0.1
 """Seconds until advice is sent by itself, and until a worker that has enough asks again."""
-
-EARLY = 0.05
-"""Seconds before its time at which a site may be asked, if a store keeps its pace.
-
-Workers that are busy take that long to ask for a request, and for its turn; one that is quicker
-waits for the rest. Of 100 hosts that ask for two seconds, one got 93 % of its pages without.
-"""
 
 _FAILURES: Final = RedisError, RedisClusterException, OSError
 """What a client raises if a server fails, or if it reaches none of a cluster."""
@@ -265,8 +258,7 @@ class HostQueue(Base):  # type: ignore[misc]
         """Note that the download of a request has ended: its site is due in some seconds."""
         held = self._held.get(request)
         if held is not None and held.interval:
-            early = 0.0 if self._is_alone else EARLY
-            self.not_before(held.name, seconds - early, held.interval)
+            self.not_before(held.name, seconds, held.interval)
             held.interval, held.known = 0.0, None
 
     def check(self) -> bool:
