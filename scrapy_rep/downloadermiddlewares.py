@@ -192,17 +192,30 @@ class RepDownloaderMiddleware:
         }
 
     async def _engine_started(self) -> None:
-        """Log the names that the crawler goes by; end the crawl if Scrapy lacks something."""
-        tokens = self._parts.identity.searched_for
-        hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
-        logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
-        self._parts.open()
-        self._look_around()
+        """Begin the crawl; end it if Scrapy lacks something.
+
+        In ``scrapy shell`` there is no spider yet. A crawl may also be over already, as when a
+        listener of ``spider_opened`` closes it.
+        """
+        engine: Any = self._crawler.engine
+        if engine.spider is None:
+            if self._crawler.spider is None:
+                self._crawler.signals.connect(self._begin, signal=signals.spider_opened)
+            return
+        self._begin()
         try:
             self._parts.scrapy.check()
         except UnknownScrapyError as error:
             logger.error("%s; the crawl ends without a request", error)
             await self._end_crawl()
+
+    def _begin(self) -> None:
+        """Log the names that the crawler goes by, and open what needs an open spider."""
+        tokens = self._parts.identity.searched_for
+        hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
+        logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
+        self._parts.open()
+        self._look_around()
 
     def _look_around(self) -> None:
         """Log which parts of this package are not enabled, and what else checks requests."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from scrapy import signals
@@ -66,6 +66,10 @@ class RepRecords:
             return cls(crawler)
 
     def _engine_started(self) -> None:
+        """Begin the records; where there is no open spider, what comes first begins them."""
+        engine: Any = self._crawler.engine
+        if engine.spider is None:
+            return
         if self._archive is not None:
             self._archive.open()
         self._begin_log()

@@ -49,6 +49,9 @@ _LOOK: Final = 0.1
 _GRACE: Final = 0.3
 """Seconds that a fetch may take in all when the crawl is found to be stopping."""
 
+_UNAWAITED: Final = 3.0
+"""Seconds that a fetch may take in all if the crawl has nothing else to do, and nothing waits."""
+
 
 class Parts:
     """The parts of one crawl. Raises ``ValueError`` for a bad setting."""
@@ -180,6 +183,11 @@ class Parts:
                 self.turns.return_all()
             self.turns.end_lost()  # a download that is cancelled sends no signal
             self.cache.end_lost()
+            # A fetch that nothing waits for, such as one in the background, must not keep the
+            # spider from being idle, and the crawl from its end.
+            fetches = self.places.fetches.keys()
+            if not self.frontier.sites.by_key and self.scrapy.in_progress <= fetches:
+                self.cache.interrupt(monotonic() - _UNAWAITED, lambda _: True)
         finally:  # the stop waits for the next look, also after a fault in this one
             if self.places.waiting or self.cache.flights:
                 self.watch_for_stop()

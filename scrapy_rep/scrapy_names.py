@@ -103,6 +103,10 @@ class ScrapyNames:
         self._unknown: str | None = None
         self._is_checked = False
         self._missing_of_queue: set[str] = set()
+        self._lent = self._limit = 0
+        """The places that are lent, and how many requests the downloader may have without them."""
+        self._total: int | None = None
+        """How many it may have with them, as it was set last."""
 
     def check(self) -> None:
         """Look up every name, the first time that this is called for an open spider.
@@ -169,10 +173,18 @@ class ScrapyNames:
         return in_progress
 
     def lend(self, places: int) -> None:
-        """Change how many requests the downloader may have; do nothing if there is no limit."""
+        """Change how many requests the downloader may have; do nothing if there is no limit.
+
+        If that was changed meanwhile, as in the telnet console, it is the operator's limit now.
+        """
         downloader = self._crawler.engine.downloader
-        if TOTAL not in self._missing and downloader.total_concurrency > 0:
-            downloader.total_concurrency += places
+        if TOTAL in self._missing:
+            return
+        self._lent += places
+        if downloader.total_concurrency != self._total:
+            self._limit = downloader.total_concurrency
+        if self._limit > 0:
+            downloader.total_concurrency = self._total = self._limit + self._lent
 
     def run_by(self, key: str, scheme: str) -> None:
         """Let the object under ``key`` in the meta of a request run its download, to end it early.

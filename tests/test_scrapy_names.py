@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.scrapy_names import LIMIT, NAMES, PROXY_LOGIN, UNBOUND
+from scrapy_rep.scrapy_names import LIMIT, NAMES, PROXY_LOGIN, UNBOUND, ScrapyNames
 from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
@@ -183,3 +184,16 @@ def test_there_are_at_most_fifteen_names() -> None:
     documented = {"engine", "schedule", "connector"}
     documented |= {"DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"}
     assert len(names - documented) <= 15
+
+
+def test_places_are_lent_on_top_of_a_limit_that_is_set_meanwhile() -> None:
+    """As in the telnet console. No places that come back make it 0, which is no limit."""
+    downloader = SimpleNamespace(total_concurrency=16)
+    scrapy_names = ScrapyNames(SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))  # type: ignore[arg-type]
+    found = []
+    for places, limit in ((3, 2), (1, None), (-4, None), (2, 0), (-1, 5), (-1, None)):
+        scrapy_names.lend(places)
+        found.append(downloader.total_concurrency)
+        if limit is not None:
+            downloader.total_concurrency = limit
+    assert found == [19, 6, 2, 4, 0, 5]

@@ -16,8 +16,10 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
+from queuelib import FifoDiskQueue
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.front import in_order_of_queues
@@ -35,6 +37,28 @@ _LATER: Final = "_scrapy_rep_later"
 """The meta key of a head that went back to a FIFO queue, with a priority higher by one."""
 
 
+class _ClosesEmpty:
+    """Mixed into a queue on disk: if it is empty, it closes even on a disk that takes nothing.
+
+    Scrapy closes it before it gives out its last request, which an error would cost. A FIFO queue
+    writes a file at its end, and could not be opened again with half of that.
+    """
+
+    def close(self) -> None:
+        queue: Any = self
+        try:
+            super().close()  # type: ignore[misc]
+        except OSError:
+            if len(queue):
+                raise
+            if isinstance(self, FifoDiskQueue):
+                rmtree(queue.path, ignore_errors=True)
+
+
+def _closes_empty(cls: type[Any]) -> type[Any]:
+    return type(cls.__name__, (_ClosesEmpty, cls), {})
+
+
 class FrontierQueue(DownloaderAwarePriorityQueue):
     """Scrapy's default priority queue, with a queue for each site.
 
@@ -44,9 +68,12 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     """
 
     def __init__(self, crawler: Any, queue_cls: type[Any], key: str, *args: Any, **kwargs: Any):
-        super().__init__(crawler, queue_cls, key, *args, **kwargs)
+        start_cls = kwargs.get("start_queue_cls")
+        if key:
+            queue_cls, start_cls = _closes_empty(queue_cls), start_cls and _closes_empty(start_cls)
+        super().__init__(crawler, queue_cls, key, *args, **{**kwargs, "start_queue_cls": start_cls})
         self._queue_cls = queue_cls
-        self._start_cls = kwargs.get("start_queue_cls") or queue_cls
+        self._start_cls = start_cls or queue_cls
         self._folder = key
         for empty in [site for site, queue in self.pqueues.items() if not len(queue)]:
             self.pqueues.pop(empty).close()
@@ -72,6 +99,9 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         Scrapy's scheduler then keeps it in memory.
         """
         frontier = self._frontier
+        # No filter asks for the mark from here on, and the job may go on without this package: by
+        # ``dont_filter`` a redirect of the request would lead off its site.
+        restored(request)
         key = None if frontier is None else frontier.key_of(request)
         place = slot_of(request) if key is None else key
         if self._folder and place not in self.pqueues:
@@ -201,14 +231,16 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     def close(self) -> dict[str, list[int]]:
         """Put the heads back where they came from, and close the queues.
 
-        One site after another, as there may be more sites than files that may be open.
+        One site after another, as there may be more sites than files that may be open. A queue that
+        cannot be closed costs its own requests alone.
         """
         heads: dict[str, list[Request]] = {}
         for request, key in self._heads.items():
             heads.setdefault(key, []).append(request)
         self._heads.clear()
-        rest = self.pqueues.keys() - heads.keys()
-        active = {key: self.pqueues.pop(key).close() for key in rest}
+        active: dict[str, list[int]] = {}
+        for key in self.pqueues.keys() - heads.keys():
+            self._close(key, active)
         for key, requests in heads.items():
             first_first, last_first = in_order_of_queues(requests, self._queue_cls, self._start_cls)
             for request in first_first:  # with that priority they come out first again
@@ -217,8 +249,15 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             for request in first_first + last_first:
                 self._put_back(key, request)
             if key in self.pqueues:
-                active[key] = self.pqueues.pop(key).close()
+                self._close(key, active)
         return active
+
+    def _close(self, key: str, active: dict[str, list[int]]) -> None:
+        try:
+            active[key] = self.pqueues[key].close()
+            del self.pqueues[key]
+        except Exception as error:  # noqa: BLE001  # the others have to be kept
+            self._set_aside(key, error, "closed")
 
     def _put_back(self, key: str, request: Request) -> None:
         try:
@@ -237,24 +276,25 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             with suppress(OSError):
                 Path(queue.key).rmdir()
 
-    def _set_aside(self, key: str, error: Exception) -> None:
+    def _set_aside(self, key: str, error: Exception, what: str = "read") -> None:
         """Leave the damaged queue of a site on disk, where no other run reads it."""
         queue = self.pqueues.pop(key)
         lost = len(queue)
         self._queued -= lost
         aside = f"{queue.key}.damaged-{token_hex(4)}"
-        try:
+        with suppress(Exception):  # as much as it can be
             queue.close()
-        finally:
+        with suppress(OSError):  # the folder may be gone
             if self._folder:
                 Path(queue.key).rename(aside)
-            logger.error(
-                "A queue cannot be read (%s): %d requests to %s are lost. Its files are in %s",
-                printable_error(error),
-                lost,
-                key,
-                aside,
-            )
+        logger.error(
+            "A queue cannot be %s (%s): %d requests to %s are lost. Its files are in %s",
+            what,
+            printable_error(error),
+            lost,
+            key,
+            aside,
+        )
 
 
 def _is_damage(error: Exception) -> bool:

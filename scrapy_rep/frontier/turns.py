@@ -27,6 +27,7 @@ from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -310,6 +311,8 @@ class Turns:
         self.return_all(is_over=True)
         if self._shared is not None:
             self._shared.close()
+            # A listener of ``spider_closed`` may download something yet, and no turn is granted.
+            self._fault = IgnoreRequest("the crawl is over")
 
     # --- turns begin and end
 

@@ -194,6 +194,26 @@ def test_commands_of_scrapy_get_what_is_allowed_alone(site: Site, tmp_path: Path
     assert [hit.path for hit in shop.page_hits] == ["/open"]
 
 
+NAMED_SPIDER = """
+import scrapy
+class Named(scrapy.Spider):
+    name = "named"
+    user_agent = "alpha/1.0"
+"""
+
+
+@pytest.mark.slow
+def test_the_shell_goes_by_the_name_of_its_spider(site: Site, project: Path) -> None:
+    """It opens the spider with the first request, when the engine has long started."""
+    (project / "shop" / "named.py").write_text(NAMED_SPIDER)
+    shop = site.authority("User-agent: alpha\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
+    words = ["shell", "--spider=named", "-c", "print(response)", shop.url("/x")]
+    done = run_python("-m", "scrapy", *words, cwd=project)
+    assert (done.returncode, shop.page_hits) == (0, [])
+    assert "Obeying robots.txt as alpha\n" in done.stderr
+    assert "Set SCHEDULER" not in done.stderr  # it is set
+
+
 # --- what is blamed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from scrapy import Request
 
 from tests.crawl.closing import AskingSpider, ClosingSpider, FetchingSpider
-from tests.crawl.harness import crawl, visit
+from tests.crawl.harness import crawl, crawl_in_child, visit
 from tests.crawl.leftovers import turn
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import gaps, slowness
@@ -196,6 +197,27 @@ async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path
     assert result.stats["scheduler/enqueued/memory"] == 1
 
 
+# --- before the first request
+
+
+class ClosedSpider(ClosingSpider):
+    """It finds that there is nothing to do."""
+
+    async def opened(self) -> None:  # type: ignore[override]
+        """The crawl is over before the engine has started."""
+        await self.crawler.engine.close_spider_async(reason="nothing to do")
+
+
+def test_a_crawl_that_is_closed_as_it_opens_leaves_nothing(site: Site, tmp_path: Path) -> None:
+    """No file, and no line. In a process of its own, as Scrapy itself leaves a task behind."""
+    records = {"REP_DECISION_LOG": f"{tmp_path}/log.jsonl", "REP_WARC": f"{tmp_path}/a.warc.gz"}
+    settings, plans = obey(**records), [site.authority(RULES).url("/a")]
+    result = crawl_in_child(ClosedSpider, settings, plans=plans).check_log()
+    assert (result.made, site.hits, [*tmp_path.iterdir()]) == ([], [], [])
+    assert result.stats["finish_reason"] == "nothing to do"
+    assert result.lines("Obeying robots.txt") == []
+
+
 # --- while requests wait for their turn
 
 
@@ -207,6 +229,25 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     result = await crawl(settings=settings, plans=plans)
     assert len(result.downloaded) < 40
     assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
+
+
+async def test_a_download_after_the_end_waits_for_no_shared_turn(
+    site: Site, tmp_path: Path
+) -> None:
+    """What a listener of `spider_closed` downloads is refused: workers share the pace of its site.
+
+    Scrapy itself raises an error after such a download.
+    """
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.2\n")
+
+    class LateSpider(ClosingSpider):
+        async def at_the_end(self) -> None:  # type: ignore[override]
+            with suppress(Exception):
+                await self.crawler.engine.download_async(Request(slow.url("/late")))
+
+    how = {"REP_STORE": f"sqlite://{tmp_path}/robots.db", "timeout": 20}
+    await visit([slow.url("/a")], LateSpider, **how)
+    assert [hit.path for hit in slow.page_hits] == ["/a"]
 
 
 # --- direct downloads: a stop waits for them, as Scrapy does
@@ -260,16 +301,16 @@ async def test_explain_ends_with_the_crawl(site: Site) -> None:
 
 @waits
 async def test_a_background_refresh_does_not_hold_up_the_end(site: Site) -> None:
-    """Nobody waits for it: the crawl is over when its pages are."""
-    shop = site.authority([Reply(200, RULES, {"Cache-Control": "max-age=60"}), Hang()])
+    """Nobody waits for it: the crawl is over soon after its pages are."""
+    shop = site.authority([Reply(200, RULES, {"Cache-Control": "max-age=1000"}), Hang()])
 
     class LateSpider(ClosingSpider):
         def found(self, response: Any) -> Any:
             if response.url.endswith("/a"):
                 cache = self.gate._parts.cache
-                cache._clock = lambda ahead=cache._clock: ahead() + 58
+                ahead = lambda clock=cache._clock: clock() + 950  # noqa: E731
+                cache._clock = cache.refresher.clock = ahead
                 yield self.request(response.urljoin("/b"))
 
-    result = await visit([shop.url("/a")], LateSpider, by=busy, timeout=8)
-    assert len(result.downloaded) == 2
-    assert result.stats["elapsed_time_seconds"] < AT_ONCE * slowness()
+    result = await visit([shop.url("/a")], LateSpider, by=busy, REP_TIMEOUT=60, timeout=30)
+    assert (len(result.downloaded), len(shop.robots_hits)) == (2, 2)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import scrapy
-from queuelib import LifoDiskQueue
+from queuelib import FifoDiskQueue, LifoDiskQueue
 from scrapy import Request, Spider
 from scrapy.core.downloader import Downloader
 from scrapy.dupefilters import BaseDupeFilter
@@ -333,12 +333,15 @@ def test_a_job_goes_on_with_the_queues_that_it_has(job_of: JobOf) -> None:
 
 
 @pytest.mark.parametrize("has_frontier", [True, False])
-def test_a_request_that_was_given_back_has_no_mark(has_frontier: bool, job_of: JobOf) -> None:
-    """It may have gone through a queue that is not ours."""
-    job = job_of(has_frontier=has_frontier)
-    queue = job.queue()
+@pytest.mark.parametrize("goes_on", [FrontierQueue, DownloaderAwarePriorityQueue])
+def test_a_request_that_was_given_back_has_no_mark(
+    has_frontier: bool, goes_on: Any, job_of: JobOf
+) -> None:
+    """It may have gone through a queue that is not ours, and the job may go on without us."""
+    queue = job_of(PickleLifoDiskQueue, has_frontier=has_frontier).queue()
     queue.push(to_come_back(request("x")))
-    page = job.next(queue)
+    later = job_of(PickleLifoDiskQueue)
+    page = later.queue(queue.close(), goes_on).pop()
     assert (page.dont_filter, page.meta) == (False, {})
 
 
@@ -581,6 +584,28 @@ def test_a_damaged_queue_is_set_aside_and_the_crawl_goes_on(job_of: JobOf, caplo
     assert aside.is_dir()
 
 
+def test_a_queue_that_cannot_be_closed_costs_no_other_one(
+    job_of: JobOf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The disk is full, and what one queue has yet to write does not fit. A head goes back."""
+    _, _, queue = with_frontier(job_of(PickleLifoDiskQueue))
+    filled(queue, of_two_sites())
+    queue.push(request("y", "c.example"))
+    assert queue.take("http://c.example") is not None
+    broken = queue.pqueues[SITE].queues[0]
+
+    def fail() -> None:
+        broken.f.close()
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    monkeypatch.setattr(broken, "close", fail)
+    state = queue.close()
+    (line,) = caplog.messages
+    assert "the disk is full): 3 requests to http://a.example are lost. Its files are in " in line
+    later = job_of(PickleLifoDiskQueue)
+    assert sorted(later.drain(later.queue(state))) == ["x", "y"]
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.ESTALE])
 def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
     job_of: JobOf, monkeypatch: pytest.MonkeyPatch, number: int
@@ -597,6 +622,25 @@ def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
         job.next(queue)
     assert (frontier.is_open, len(queue)) == (False, 4)
     queue.close()
+
+
+def test_a_full_disk_costs_no_last_request_of_a_queue(
+    job_of: JobOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A FIFO queue writes down that it is empty, before Scrapy gives its last request out."""
+    job, frontier, queue = with_frontier(job_of(PickleFifoDiskQueue))
+    filled(queue, of_two_sites())
+
+    def save(self: Any, info: Any) -> None:
+        self._infopath().write_text("")
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FifoDiskQueue, "_saveinfo", save)
+        assert sorted(job.drain(queue)) == ["0", "1", "2", "x"]
+    queue.push(request("y"))
+    assert job.drain(queue) == ["y"]
+    assert frontier.is_open
 
 
 def test_queues_on_disk_leave_half_of_the_files_to_downloads(job_of: JobOf) -> None:
