@@ -184,12 +184,12 @@ def _lack(line: DecisionLine, run: RunLine | None, found: Record | None) -> str:
     """Return why a decision cannot be compared, "" if it can."""
     if run is None:
         return "the first line of its run is missing"
+    if line.record is None:
+        return "its rules were fetched without an archive"
     if line.without is None and any(one.authority == line.authority for one in run.overrides):
         return "an override may have set its rules"
     if run.settings.get("log_urls") != "full":
         return "the log does not have its whole URL"
-    if line.record is None:
-        return "its rules were fetched without an archive"
     return "the archives lack its record" if found is None else found.damage
 
 

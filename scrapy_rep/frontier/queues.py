@@ -19,7 +19,7 @@ from secrets import token_hex
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
-from queuelib import FifoDiskQueue
+from queuelib import FifoDiskQueue, LifoDiskQueue
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.frontier.front import in_order_of_queues
@@ -40,8 +40,8 @@ _LATER: Final = "_scrapy_rep_later"
 class _ClosesEmpty:
     """Mixed into a queue on disk: if it is empty, it closes even on a disk that takes nothing.
 
-    Scrapy closes it before it gives out its last request, which an error would cost. A FIFO queue
-    writes a file at its end, and could not be opened again with half of that.
+    Scrapy closes it before it gives out its last request, which an error would cost. What is left
+    of its files goes: a queue could not be opened again with half of one.
     """
 
     def close(self) -> None:
@@ -53,6 +53,9 @@ class _ClosesEmpty:
                 raise
             if isinstance(self, FifoDiskQueue):
                 rmtree(queue.path, ignore_errors=True)
+            elif isinstance(self, LifoDiskQueue):
+                with suppress(OSError):
+                    Path(queue.path).unlink()
 
 
 def _closes_empty(cls: type[Any]) -> type[Any]:

@@ -98,6 +98,8 @@ class StoreThread:
                 future.set_exception(StoreError("the store was closed"))
         if left:
             self.cut()
+        if self._thread.ident is not None:
+            self._thread.join(min(seconds, 1.0))
 
     def _run(self) -> None:
         while self._take():

@@ -203,9 +203,9 @@ class Named(scrapy.Spider):
 
 
 @pytest.mark.slow
-def test_the_shell_goes_by_the_name_of_its_spider(site: Site, project: Path) -> None:
+def test_the_shell_goes_by_the_name_of_its_spider(site: Site, tmp_path: Path) -> None:
     """It opens the spider with the first request, when the engine has long started."""
-    (project / "shop" / "named.py").write_text(NAMED_SPIDER)
+    project = write_project(tmp_path, {"TELNETCONSOLE_ENABLED": False}, NAMED_SPIDER)
     shop = site.authority("User-agent: alpha\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
     words = ["shell", "--spider=named", "-c", "print(response)", shop.url("/x")]
     done = run_python("-m", "scrapy", *words, cwd=project)

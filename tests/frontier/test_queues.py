@@ -43,6 +43,7 @@ from tests.frontier.test_frontier import Neighbours
 from tests.frontier.virtual_time import VirtualTime
 from tests.rows import first
 from tests.scripted import Counts
+from tests.stores.obstacles import no_file_beyond
 
 Log = pytest.LogCaptureFixture
 
@@ -641,6 +642,15 @@ def test_a_full_disk_costs_no_last_request_of_a_queue(
     queue.push(request("y"))
     assert job.drain(queue) == ["y"]
     assert frontier.is_open
+
+
+def test_a_queue_that_a_full_disk_did_not_take_is_made_again(job_of: JobOf) -> None:
+    """What was refused leaves no empty file, which could not be opened."""
+    job, _, queue = with_frontier(job_of(PickleLifoDiskQueue))
+    with no_file_beyond(0), pytest.raises(ValueError, match="cannot be kept on disk"):
+        queue.push(request("x", meta={"text": "x" * 100_000}))
+    queue.push(request("y"))
+    assert job.drain(queue) == ["y"]
 
 
 def test_queues_on_disk_leave_half_of_the_files_to_downloads(job_of: JobOf) -> None:
