@@ -246,7 +246,8 @@ class Frontier:
 
     def _choose_if_open(self) -> bool:
         """Choose the next request. Return False if there is none, and the frontier is open."""
-        if self.chosen is None and self.is_open:
+        # Even without a site, the turns are looked at while a request waits for one.
+        if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.awaited):
             self.chosen = self._guarded(self._choose)
         return self.chosen is not None or not self.is_open
 
@@ -254,7 +255,7 @@ class Frontier:
         if monotonic() >= self._looked_at + _LOOK:
             self._end_lost()
         head = self.sites.next()
-        if head is None and self.sites.by_key and self._end_lost():
+        if head is None and self._end_lost():
             head = self.sites.next()
         return None if head is None else head.request
 

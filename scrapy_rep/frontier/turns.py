@@ -114,7 +114,7 @@ class Turns:
         """When the last request to a host ended, for hosts that ask for no pace."""
         self._sent: dict[Request, str] = {}
         """The requests that are under way, with their hosts: from the last step to their end."""
-        self._awaited: dict[str, PacedHost] = {}
+        self.awaited: dict[str, PacedHost] = {}
         """The hosts of requests that have a turn next, or wait at the last step."""
         self._numbers = count()
         self.agenda = Agenda(self.offer, self._distrust)
@@ -199,7 +199,7 @@ class Turns:
         now = monotonic()
         if self._is_free(host, now) and self._has_room(host, now):
             host.reserved_for, host.reserved_until = request, now + _UNCLAIMED
-            self._awaited[host.name] = host
+            self.awaited[host.name] = host
             return True
         self._plan(host, now)
         return False
@@ -231,12 +231,12 @@ class Turns:
         lost = self._sent.keys() - self._scrapy.active
         for request in lost:
             self.left(request)
-        late = [host.name for host in self._awaited.values() if self._is_late(host, now)]
+        late = [host.name for host in self.awaited.values() if self._is_late(host, now)]
         for name in late:
             self.offer(name)
-        for host in list(self._awaited.values()):
+        for host in list(self.awaited.values()):
             if not host.in_place and host.reserved_for is None:
-                del self._awaited[host.name]
+                del self.awaited[host.name]
         return bool(lost or late)
 
     def _is_late(self, host: PacedHost, now: float) -> bool:
@@ -275,7 +275,7 @@ class Turns:
         heappush(host.in_place, (-request.priority, next(self._numbers), request, turn))
         if host.reserved_for is request:
             host.reserved_for = None
-        self._awaited[host.name] = host
+        self.awaited[host.name] = host
         try:
             # What the engine has sent within its limits keeps its own place for a short wait. After
             # a long one it may be one too many, so no more are lent than the engine may send.
@@ -300,7 +300,7 @@ class Turns:
 
         When it is over, no direct download waits any longer either.
         """
-        for host in list(self._awaited.values()):
+        for host in list(self.awaited.values()):
             for _, _, request, turn in list(host.in_place):
                 if (is_over or self._waiters.states[request].is_scheduled) and not turn.called:
                     turn.callback(False)

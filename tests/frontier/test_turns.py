@@ -146,7 +146,7 @@ def test_a_host_that_asks_for_no_pace_is_always_due(desk: Desk) -> None:
     assert [desk.arrive(first), desk.arrive(second)] == [None, None]
     assert desk.sites.ways == [("sent", first.url), ("sent", second.url)]
     assert desk.interval_for(first) == 0.0
-    assert desk.turns._awaited == {}
+    assert desk.turns.awaited == {}
 
 
 def test_a_request_that_the_gate_has_not_seen_takes_no_turn(desk: Desk) -> None:
@@ -262,11 +262,11 @@ def test_a_turn_is_free_as_soon_as_the_downloader_no_longer_has_its_request(desk
     desk.sites.wanted.add("a")
     assert desk.reserve(first)
     assert not desk.turns.end_lost()
-    assert list(desk.turns._awaited) == ["a"]
+    assert list(desk.turns.awaited) == ["a"]
     desk.active.discard(first)
     assert desk.turns.end_lost()
     assert desk.sites.dues == ["a"]
-    assert desk.turns._awaited == {}
+    assert desk.turns.awaited == {}
     assert not desk.turns.end_lost()
     assert desk.reserve(second)
 
@@ -627,7 +627,7 @@ def test_a_turn_whose_request_is_used_again_elsewhere_is_freed(desk: Desk) -> No
     desk.sites.states.begin(request, Stage.HEAD)
     desk.active.discard(request)
     assert desk.turns.end_lost()
-    assert desk.turns._awaited == {}
+    assert desk.turns.awaited == {}
     desk.time.advance(5.1)
     assert desk.turns.is_due("a")
 
