@@ -322,16 +322,19 @@ async def test_robots_txt_is_requested_as_its_page_is(site: Site) -> None:
 
 
 class ForOneAddress(Reply):
-    """403, but for one address of the crawler."""
+    """403, but for one address of the crawler. An old Scrapy reuses a connection of any address."""
 
     async def _send(self, peer: Peer) -> bool:
         is_known = peer.writer.get_extra_info("peername")[0] == "127.0.0.77"
-        return await (Reply.text(NOTHING)._send(peer) if is_known else super()._send(peer))
+        reply = Reply.text(NOTHING) if is_known else Reply(403)
+        await reply._send(peer)
+        return False
 
 
 async def test_robots_txt_is_requested_from_the_address_of_its_page(site: Site) -> None:
     """A refusal to another address does not hold for it, whichever page comes first."""
-    shops = [site.authority(ForOneAddress(403)) for _ in range(2)]
+    page = Reply(200, "a page", framing="close")
+    shops = [site.authority(ForOneAddress(), {"/a": page}) for _ in range(2)]
     bound = {"bindaddress": ("127.0.0.77", 0)}
     plans: list[Any] = [shops[0].url("/a")]
     plans += [{"url": shop.url("/b"), "meta": bound} for shop in shops]
