@@ -229,9 +229,14 @@ def is_limited(answer: Answer, policy: Policy) -> bool:
 
 
 def confirmable(entry: Entry | None, policy: Policy) -> Answer | None:
-    """Return the copy that a conditional request may confirm (RFC 9110 section 13.1)."""
+    """Return the copy that a conditional request may confirm (RFC 9110 section 13.1).
+
+    Without a validator nothing is asked that a 304 would answer.
+    """
     answer = None if entry is None else entry.answer
     if answer is None or answer.body is None or is_limited(answer, policy):
+        return None
+    if not (answer.etag or answer.last_modified):
         return None
     return answer if answer.status not in policy.temporary else None
 

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import usable_authority_of
 from scrapy_rep.access.in_force import RulesInForce
-from scrapy_rep.exceptions import (
-    BY_USAGE_PREFERENCE,
-    RobotsForbidden,
-    RobotsUnreachable,
-)
+from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.gate.use import note
 from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use

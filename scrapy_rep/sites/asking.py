@@ -100,12 +100,9 @@ class Question:
     def validated(self) -> Answer | None:
         """The copy that this hop may confirm.
 
-        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop. Without any
-        nothing is asked that a 304 would answer.
+        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
         """
-        copy = self._copy
-        is_asked = copy is not None and (copy.etag or copy.last_modified) and copy.uri == self.uri
-        return copy if is_asked else None
+        return self._copy if self._copy is not None and self._copy.uri == self.uri else None
 
     @property
     def _is_at_home(self) -> bool:

@@ -163,8 +163,7 @@ class Announcements:
         if not self._is_heard:
             return
         copy, uri = self._copy, request.url
-        is_asked = copy is not None and (copy.etag or copy.last_modified) and copy.uri == uri
-        confirms = response.status == HTTPStatus.NOT_MODIFIED and is_asked
+        confirms = response.status == HTTPStatus.NOT_MODIFIED and copy and copy.uri == uri
         self._last_uri, self._last_id = uri, uuid4().urn
         exchange = RobotsExchange(
             self._last_id,

@@ -189,6 +189,14 @@ def test_not_modified_renews_the_same_copy() -> None:
     assert standing(renewed, NOW + 3 * DAY, POLICY).decision is Decision.WAIT
 
 
+def test_a_copy_without_a_validator_cannot_be_confirmed() -> None:
+    """RFC 9110 section 13.1: a 304 would answer nothing that was asked."""
+    entry = learn(None, replace(RULES, etag=None), NOW, POLICY)
+    assert confirmable(entry, POLICY) is None
+    dated = learn(None, replace(RULES, etag=None, last_modified=b"Mon"), NOW, POLICY)
+    assert confirmable(dated, POLICY) is dated.answer
+
+
 @rows("before", [None, Answer(404), DOWN])
 def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> None:
     """RFC 9309 section 2.3.1.4: an answer to a question that was not asked decides nothing."""

@@ -7,6 +7,7 @@ the front, the loads of slots and the timers are real; the time is virtual.
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -408,9 +409,10 @@ def test_what_waits_is_counted(crawl: Crawl) -> None:
 
 
 def test_start_is_put_off_when_very_many_requests_wait_and_none_can_go(
-    time: VirtualTime, monkeypatch: pytest.MonkeyPatch
+    time: VirtualTime, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """By a little for each request in memory; not if they are on disk."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("scrapy_rep.frontier.frontier._MANY", 10)
     for settings, pause in (({}, 2.5e-6), ({"JOBDIR": "job"}, 0.0)):
         crawl = Crawl(time, **settings)
@@ -434,8 +436,15 @@ def test_start_is_put_off_when_very_many_requests_wait_and_none_can_go(
         ({"SCHEDULER_PERSIST": True, "SCHEDULER": "scrapy.core.scheduler.Scheduler"}, False),
     ],
 )
-def test_what_a_stop_leaves_may_be_kept(time: VirtualTime, settings: Any, keeps: bool) -> None:
+def test_what_a_stop_leaves_may_be_kept(
+    time: VirtualTime,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    settings: Any,
+    keeps: bool,
+) -> None:
     """By a job directory, or by a scheduler that persists."""
+    monkeypatch.chdir(tmp_path)
     assert Crawl(time, **settings).frontier.keeps is keeps
 
 
