@@ -266,7 +266,7 @@ class RepDownloaderMiddleware:
 
 
 class RepLastStep:
-    """Makes requests to hosts that ask for a pace wait for their turn, behind all others.
+    """Makes requests to hosts that ask for a pace wait for their turn, just before they are sent.
 
     It belongs in ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
     """

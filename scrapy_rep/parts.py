@@ -68,16 +68,18 @@ class Parts:
         self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.frontier = Frontier(crawler, scrapy, stats, self.places, time.time)
-        beside = scrapy, self.places, self.frontier, stats
-        self.turns = Turns(crawler, settings, *beside, *self._shared_turns())
+        self.turns = Turns(
+            crawler, settings, scrapy, self.places, self.frontier, stats, *self._shared_turns()
+        )
         self._alarm = Alarm(self._look_for_stop)
         self.cache = self._make_cache()
         self.overrides = AppliedOverrides(overrides, stats, settings.pace_policy, time.time)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge, decoding(crawler.settings))
-        told = SignalSender(crawler), identity.usable, self._weigh, self._sent
-        self.account = Account(stats, self.overrides, *told)
+        self.account = Account(
+            stats, self.overrides, SignalSender(crawler), identity.usable, self._weigh, self._sent
+        )
         self.gate = Gate(
             identity=identity,
             cache=self.cache,
@@ -124,10 +126,10 @@ class Parts:
         return stats
 
     def _shared_turns(self) -> tuple[SharedTurns | None, str]:
-        """Return the turns by which workers that share a store keep one pace, and "".
+        """Return the turns by which workers that share a store keep one pace, None for none.
 
-        If the store grants none, return None and its name. The file in a job directory is for one
-        crawl at a time.
+        Also return the name of a store that should grant turns and does not, "" for none. The file
+        in a job directory is for one crawl at a time, so it need not.
         """
         settings = self.settings
         if not settings.shared_pace or settings.store is None or not self.store.has_store:
@@ -146,10 +148,18 @@ class Parts:
             time.time,
             lambda: self.identity.name_to_give,
         )
-        known_by = self.store, settings.policy, self.stats, time.time
-        fetched_by = fetcher.fetch, settings.timeout, settings.retry_delays
+        refresher = Refresher(
+            self.store,
+            settings.policy,
+            self.stats,
+            time.time,
+            fetcher.fetch,
+            settings.timeout,
+            settings.retry_delays,
+            paused=self.frontier.fetch_freed,
+        )
         return RobotsCache(
-            Refresher(*known_by, *fetched_by, self.frontier.may_fetch),
+            refresher,
             RobotsParsed(self._crawler, settings.timeout),
             parse=settings.parse,
             started=self.watch_for_stop,

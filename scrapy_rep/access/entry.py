@@ -33,14 +33,14 @@ UNAUTHORIZED = 401
 """The status that asks for a login (RFC 9110 section 15.5.2)."""
 
 _MOST_REFUSED = 20
-"""After this many refusals of requests that differ in these, one holds for all others."""
+"""Askers whose refusals are told apart: once so many were refused, a refusal holds for all."""
 
 
 class Asker(NamedTuple):
     """What of a request may decide whether a robots.txt is refused to it.
 
-    ``way`` is how it is sent: by which proxy, and as which browser; "" for neither. ``login`` is
-    its ``Authorization``, and ``name`` a ``User-Agent`` of its own.
+    ``way`` is how it is sent: by which proxy, from which address and as which browser; "" for none
+    of these. ``login`` is its ``Authorization``, and ``name`` a ``User-Agent`` of its own.
     """
 
     way: str = ""

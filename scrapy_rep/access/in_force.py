@@ -35,7 +35,7 @@ class RulesInForce:
 
     exchange: str = ""
     """The ID of the :class:`~scrapy_rep.signals.RobotsExchange` that brought the response that
-    counts. It is empty if nothing listened to that signal at the time."""
+    counts. It is empty if nothing listened to ``robots_fetched`` at the time."""
 
     failed_exchange: str = ""
-    """The ID of the newest one that failed, while the site is unreachable."""
+    """The ID of the newest exchange that failed, while the site is unreachable."""

@@ -132,7 +132,7 @@ class Frontier:
         self.sites = Sites(self, scrapy.wake)
         self._slots = SlotLoads(settings, self._has_left)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
-        self._demand = FetchDemand(concurrent, lambda: self._pauses(), self.may_fetch)
+        self._demand = FetchDemand(concurrent, lambda: self._pauses(), self.fetch_freed)
         self._queues: list[SchedulerQueues] = []
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
@@ -385,7 +385,7 @@ class Frontier:
     def _has_left(self, slot: str) -> None:
         self._guarded(self.sites.left, Block(State.ROOM, slot))
 
-    def may_fetch(self) -> None:
+    def fetch_freed(self) -> None:
         """Note that another fetch may begin: one takes longer than most, or pauses."""
         self._guarded(self.sites.freed, FETCH)
 

@@ -129,15 +129,15 @@ class FetchDemand:
     requested; the rules of most would have expired by then. So the *young* fetches and the sites
     that have their rules and were not asked since are bounded together. A fetch that takes longer
     counts towards a second bound, so that silent sites do not hold up the others. One that pauses
-    between two attempts counts towards none. ``may_begin()`` is called when a fetch is no
-    longer young, so that another one may begin.
+    between two attempts counts towards none. ``freed()`` is called when a fetch is no longer young,
+    so that another one may begin.
     """
 
-    def __init__(self, concurrent: int, pauses: Callable[[], int], may_begin: Callable[[], None]):
+    def __init__(self, concurrent: int, pauses: Callable[[], int], freed: Callable[[], None]):
         self._pauses = pauses
         self._most_young = max(_MOST_YOUNG, concurrent)
         self._most_old = min(_MOST_OLD, most_files() // 2)
-        self._may_begin = may_begin
+        self._freed = freed
         self._young: OrderedDict[Authority, int] = OrderedDict()
         """The tick at which each of them began, the oldest first."""
         self._old: set[Authority] = set()
@@ -176,7 +176,7 @@ class FetchDemand:
         if young:
             self._alarm.set(_TICK)
         if len(self._old) > before:
-            self._may_begin()
+            self._freed()
 
 
 def most_files() -> int:

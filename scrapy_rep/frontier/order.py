@@ -9,10 +9,10 @@ Ready sites stand in lines, by what has made them ready:
 - ``woken``: it was woken by something else;
 - ``ring``: all others.
 
-**These lines take turns**: next is a site of the line that was asked longest ago, if there is one
-in it. So none can hold up another one, whether its sites hand out pages, are refused or begin to
-wait for something. In one line, those that come first would: beside 1,100 hosts that were due, 20
-plain sites got 713 of 3,654 pages, and 1,855 of 3,711 when the two took turns. While 3,000 new
+**These lines take turns**: of those that have sites, next is the one that was asked longest ago. So
+none can hold up another one, whether its sites hand out pages, are refused or begin to wait for
+something. In one line, those that come first would: beside 1,100 hosts that were due, 20 plain
+sites got 713 of 3,654 pages, and 1,855 of 3,711 when the two took turns. While 3,000 new
 sites came that allow nothing, known ones got no page in seven seconds, and 400 when they took
 turns. A site of the ring whose rules have expired uses up no turn. Known sites would fall behind
 new ones, so that more and more rules expire: 4,000 sites of three pages, with rules that live for a

@@ -128,14 +128,14 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         self._queued += 1
 
     def _leave_files_to_downloads(self) -> None:
-        """Raise ``ValueError`` if half of the files that may be open are, many by queues."""
+        """Raise ``ValueError`` if half of all files that may be open are open, many by queues."""
         try:
             lowest, other = os.pipe()
             os.close(lowest)
             os.close(other)
             has_many = 3 * len(self.pqueues) >= self._most_files // 2
             if has_many and lowest >= self._most_files:
-                raise OSError(errno.EMFILE, "half of the files that may be open are")
+                raise OSError(errno.EMFILE, "half of the files that may be open are open")
         except OSError as error:
             raise self._not_kept(error) from error
 

@@ -62,7 +62,8 @@ TURN_TERM = 10.0
 BEAT = 1.0
 """Seconds between two looks at the turns that are held; those in use are renewed.
 
-It has to be well below the 2 s that a store waits after it has lost its memory.
+It has to be well below the time that a store waits after it has lost its memory
+(:data:`scrapy_rep.stores.base.RENEWED`).
 """
 
 UNUSED = 4.0

@@ -179,7 +179,7 @@ class Sites:
             State.ROOM: self._ready.woken,
         }
         self._may_share = False
-        """The site that is asked was woken because nothing else is ready."""
+        """Whether the site that is asked was woken because nothing else is ready."""
         self._is_asking = self._is_new_next = False
         self.sites_waiting = self.sites_paced = 0
         """How many sites wait: they are parked, and not for ``ROOM``; and how many for a turn."""
@@ -384,11 +384,13 @@ class Sites:
             may_share = may_share or not (self._ready or self._busy_slots)
             block = self._admission.blocked_by(head.request, may_share)
         site.woken_by = None
+        waited_for = State.ROOM if self._may_share else None
         if woken_by is not None:
             self._woken_for.pop(woken_by, None)
-        if woken_by is not None and woken_by.state is State.TURN:
+            waited_for = woken_by.state
+        if waited_for is State.TURN:
             site.has_waited_for = State.TURN
-        elif self._may_share or woken_by not in (None, FETCH):
+        elif waited_for is State.ROOM:
             site.has_waited_for = site.has_waited_for or State.ROOM
         if head is None or block is None or block is REFUSED:
             self._note_out(site, head, is_refused=block is REFUSED)

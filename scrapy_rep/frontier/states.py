@@ -1,8 +1,9 @@
 """The states of a site and of a request, what changes them, and into what.
 
-**A site** is a queue of requests under one key: those of one authority. It is in exactly one state.
-It is *ready* if its next request may be asked for, *parked* until something happens, or *gone* when
-it has no requests. :data:`SITE` is the whole table; :mod:`scrapy_rep.frontier.sites` follows it.
+**A site** is a queue of requests under one key: those of one authority or, if no rules govern them,
+of one downloader slot. It is in exactly one state: *ready* if its next request may be asked for,
+*parked* until something happens, or *gone* when it has no requests. :data:`SITE` is the whole
+table; :mod:`scrapy_rep.frontier.sites` follows it.
 
 A site is parked because of its *head*, the request that would go next. What the head is blocked by
 is asked in one order: rules, room in its downloader slot, the turn of its host. The turn comes last

@@ -62,7 +62,7 @@ class Account:
         self._weigh = weigh
         self._sent = sent
         self._basis: tuple[Exception, RulesInForce] | None = None
-        """The last refusal by what is known of a site, and that."""
+        """The last refusal that rests on what is known of a site, and what that is."""
 
     # --- what goes on
 

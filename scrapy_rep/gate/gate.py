@@ -65,7 +65,7 @@ class Judged(NamedTuple):
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch, and ``sent(request, page)`` a page as it is sent.
+    ``clock()`` is in seconds since the epoch; ``sent(request, page)`` is a page as it is sent.
     """
 
     def __init__(

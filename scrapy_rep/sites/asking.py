@@ -1,10 +1,10 @@
 """How a robots.txt is requested: as its pages are, or the answer would say nothing about them.
 
-A fetch takes only the transport of the page's request: its proxy, and the other
-:data:`TRANSPORT_KEYS`. That a site refuses the question as it was put does not mean that it has no
-rules: then the fetch asks a second time (:data:`SECOND_QUESTIONS`). The redirects of a fetch share
-cookies, which are gone at its end: nothing of them reaches a page, and no cookie of a page reaches
-them.
+At first a fetch takes only the transport of the page's request: its proxy, and the other
+:data:`TRANSPORT_KEYS`. If a site refuses the question as it was put, that does not mean that it has
+no rules: then the fetch asks once more, with the login or the name of the page, or the headers of
+the crawl (:data:`SECOND_QUESTIONS`). The redirects of a fetch share cookies, which are gone at its
+end: nothing of them reaches a page, and no cookie of a page reaches them.
 """
 
 from __future__ import annotations

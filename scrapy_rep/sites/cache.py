@@ -5,7 +5,9 @@ A request asks in two steps:
 - :meth:`RobotsCache.consult` returns what is in memory and holds now, which is one look-up.
   Otherwise it decides anew, brings back what was evicted, and asks a store that answers at once.
   It never waits.
-- :meth:`RobotsCache.fetch` waits for a refresh: it asks the store and fetches.
+- :meth:`RobotsCache.begin` and :meth:`RobotsCache.fetch` begin a refresh, which asks the store and
+  fetches, or join the one that is under way. A request that is in the scheduler stays there
+  meanwhile, and ``ended`` tells of the end; one that waits in place awaits ``fetch``.
 
 Each authority has one refresh at a time. It belongs to no request: a request that is cancelled does
 not end it, and each request that waits for it has its own Deferred. If what ``consult`` found

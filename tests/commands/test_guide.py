@@ -49,12 +49,14 @@ def ran(words: list[str], folder: Path) -> str:
     return (ended.out + ended.err).rstrip("\n")
 
 
-def test_the_guide_has_every_subcommand_every_action_and_every_exit_status() -> None:
+def test_the_guide_has_every_subcommand_action_option_and_exit_status() -> None:
     """Commands that are shown are not enough: a list of what there is can be lost."""
     page = PAGE.read_text("utf-8")
     assert [name for name in _SUBCOMMANDS if f"``{name}``" not in page] == []
     assert [name for name in _ACTIONS if f"\n``store {name}" not in page] == []
     assert [int(status) for status in Status if f"\n{status:d}\n    " not in page] == []
+    options = {name for one in _SUBCOMMANDS.values() for name in one.options if name[:2] == "--"}
+    assert [name for name in options if f"``{name}" not in page] == []
 
 
 def test_commands_print_what_the_guide_shows(tmp_path: Path) -> None:

@@ -11,6 +11,15 @@ from scrapy.settings import Settings
 
 import scrapy_rep
 from scrapy_rep import signals, stats
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.exceptions import (
+    BY_OVERRIDE,
+    BY_PACE,
+    BY_PAGE_DIRECTIVE,
+    BY_ROBOTS_TXT,
+    BY_USAGE_PREFERENCE,
+)
+from scrapy_rep.overrides.override import ACTIONS
 from scrapy_rep.pages.directives import RESTRICTIONS
 from scrapy_rep.records.lines import DecisionLine, read_lines
 from scrapy_rep.robotstxt.profiles import PROFILES
@@ -81,6 +90,22 @@ def test_every_stat_is_described() -> None:
         if name.isupper() and isinstance(value, str) and value.startswith("robotstxt/")
     }
     assert described("stat", "reference/stats.rst") == counted
+
+
+CAUSES = {str(cause) for cause in Cause}
+DECIDED_BY = {BY_ROBOTS_TXT, BY_OVERRIDE, BY_PACE, BY_USAGE_PREFERENCE, BY_PAGE_DIRECTIVE}
+
+
+@rows(
+    "page, words",
+    ("guides/answers.rst", CAUSES),
+    ("reference/exceptions.rst", CAUSES | DECIDED_BY),
+    ("guides/overrides.rst", {f'"{action}"' for action in ACTIONS}),
+)
+def test_what_refuses_requests_is_named(page: str, words: set[str]) -> None:
+    """Each cause and each override, where users look for it; a status may follow a cause."""
+    text = " ".join((DOCS / page).read_text("utf-8").split())
+    assert [word for word in words if not re.search(rf"``{re.escape(word)}(?: \d+)?``", text)] == []
 
 
 def test_every_signal_is_described_and_sent() -> None:

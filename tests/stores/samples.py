@@ -76,7 +76,7 @@ def entry(number: int = 0, *, at: float = NOW, body: bytes | None = None) -> Ent
 
 
 def full_entry(number: int = 0, *, at: float = NOW) -> Entry:
-    """An entry in which no field is what it is by default, but for the refusal."""
+    """An answer that has all that the answer of a site can have, and a failure of the site."""
     answer = Answer(
         status=301,
         body=b"User-agent: \xff\x00\r\nDisallow: /\n",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from math import inf, nan
 from typing import Any
 
 import pytest
 
-from scrapy_rep.access.entry import Answer, Entry
-from scrapy_rep.stores.json_form import from_plain, to_plain
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.stores.json_form import _CHECKS, from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
 from tests.rows import rows
 from tests.stores.samples import NOW, authority, entry, full_entry
@@ -36,6 +37,13 @@ def test_every_field_and_every_octet_survives(stored: StoredEntry) -> None:
     line = json.dumps(to_plain(stored))
     assert "\n" not in line
     assert from_plain(json.loads(line)) == stored
+
+
+def test_every_field_is_stored_but_for_what_concerns_one_crawl() -> None:
+    """A new field needs a row of ``_CHECKS``, or its name here."""
+    left_out = {Answer: {"proxied", "refused_to"}, Failure: {"error"}}
+    for kind, names in left_out.items():
+        assert {each.name for each in fields(kind)} - {*_CHECKS[kind]} == names
 
 
 def test_rules_stand_as_text() -> None:
