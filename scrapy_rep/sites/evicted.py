@@ -9,6 +9,7 @@ which it deletes by itself, even after a crash. Bringing an entry back awaits no
 about 20 microseconds for a file of ordinary size, and 1 to 3 milliseconds for one of 480 KB.
 
 If the file cannot be written, evicted entries are dropped, and fetched again when they are needed.
+Then the next one that is evicted begins a new file.
 """
 
 from __future__ import annotations
@@ -88,8 +89,11 @@ class Evicted:
             self._give_up(error)
 
     def close(self) -> None:
-        """Drop everything."""
+        """Drop everything, and keep nothing any more."""
         self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -120,7 +124,7 @@ class Evicted:
         return database
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        self.close()
+        self._drop()
         self._failed(StoreError(f"evicted entries cannot be kept in a temporary file: {error}"))
 
 

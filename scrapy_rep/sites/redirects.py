@@ -27,6 +27,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LONGEST_URL = 8192
 """Octets of the longest URL that is followed; RFC 9110 section 4.1 asks for at least 8,000."""
 
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+"""By such an address, a network without IPv4 reaches the IPv4 address in its end (RFC 6052)."""
+
 
 class RefusedError(Exception):
     """A redirect must not be followed; the message says why."""
@@ -95,6 +98,8 @@ def answered_by_public(request: Request, response: Response, uri: str) -> bool:
 def is_global(address: Address) -> bool:
     """Return True if an address is reachable from everywhere, and False if not or not known."""
     address = getattr(address, "ipv4_mapped", None) or address
+    if address in _NAT64:
+        address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.is_global and not address.is_multicast
 
 

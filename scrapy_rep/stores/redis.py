@@ -22,7 +22,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -264,8 +264,9 @@ class RedisStore(Store):
 
     def close(self) -> None:
         """Send what is queued, for a second at most, and close all connections, quietly."""
-        while self._leases:  # a crawl that stops does not wait for those that it has asked for
-            self._tell(_RELEASE, *self._leases.popitem())
+        with suppress(StoreError):  # too many calls wait already
+            while self._leases:  # a crawl that stops does not wait for those that it has asked for
+                self._tell(_RELEASE, *self._leases.popitem())
         self._thread.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:

@@ -99,6 +99,9 @@ class Client:
         for command in commands:
             pipeline.execute_command(*command, **self._target(command))
         replies: list[Any] = pipeline.execute(raise_on_error=False)
+        errors = [reply for reply in replies if isinstance(reply, Exception)]
+        if any("read only replica" in str(error) for error in errors):
+            self.cut()  # it was the master; its name or address may be that of another one by now
         return replies
 
     def keys(self, pattern: str) -> Iterator[bytes]:
@@ -163,9 +166,7 @@ class ClusterClient(Client):
     def _target(self, command: Command) -> dict[str, Any]:
         # If it is told the node, redis-py need not ask a server which arguments are keys.
         key = command[_KEY_OF_A_SCRIPT if command[0] == "EVAL" else 1]
-        with suppress(redis.RedisError):  # no node is known for the key: redis-py looks for one
-            return {"target_nodes": self._client.get_node_from_key(key)}
-        return {}
+        return {"target_nodes": self._client.get_node_from_key(key)}
 
 
 class ClientThread(StoreThread):
@@ -193,6 +194,10 @@ class ClientThread(StoreThread):
         # Not only redis-py's exceptions: after a garbled reply its parser may raise any.
         except Exception as error:  # noqa: BLE001
             self.cut()
+            if isinstance(error, redis.exceptions.RedisClusterException):
+                # It knows no node for a key, or none that is there. The hosts of the URI know.
+                self.end()
+                self._client = None
             replies = [error] * len(calls)
         pairs = zip(calls, replies, strict=True)
         return [partial(self._made, convert, reply) for (_, convert), reply in pairs]

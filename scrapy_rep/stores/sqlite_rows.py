@@ -48,10 +48,12 @@ _LAST = "\U0010ffff"
 
 _READ = "SELECT octets FROM entries WHERE key = ?"
 _SCAN = "SELECT key, octets FROM entries WHERE key >= ? AND key <= ? ORDER BY key"
-# Of rows that are of use until the same moment, each has the next free number of that minute.
+# Of rows that are of use until the same moment, each has the next free number of that minute. All
+# others keep their own: side by side, one could take the number of a row behind that minute.
 _PUT = (
-    "INSERT OR REPLACE INTO entries VALUES ((SELECT coalesce(max(until) + 1, ?1) FROM entries"
-    " WHERE until >= ?1 AND until < ?1 + 60000000), ?2, ?3)"
+    "INSERT OR REPLACE INTO entries VALUES (CASE"
+    " WHEN NOT EXISTS (SELECT 1 FROM entries WHERE until = ?1) THEN ?1 ELSE (SELECT max(until) + 1"
+    " FROM entries WHERE until >= ?1 AND until < ?1 + 60000000) END, ?2, ?3)"
 )
 _FORGET = "DELETE FROM entries WHERE key = ?"
 # A lease that ends too far ahead is void: it is of an earlier start of the machine, or damaged.

@@ -14,7 +14,7 @@ from tests.spellings import local_hosts
 PUBLIC = [
     *("example.org", "8.8.8.8", "134744072", "0x08080808", "[2606:4700:4700::1111]"),
     *("[::ffff:8.8.8.8]", "localhost.example.org", "notlocalhost", "127.0.0.1.example.org"),
-    *("dead.beef.example", "xn--bcher-kva.example"),
+    *("dead.beef.example", "xn--bcher-kva.example", "[64:ff9b::8.8.8.8]"),
 ]
 
 
@@ -47,6 +47,7 @@ SPECIAL = (
     "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.2.0/24"
     " 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
     " 2001:2::/48 2001:db8::/32 fc00::/7 fe80::/10 ff00::/8 ::ffff:10.0.0.0/104"
+    " 64:ff9b::10.0.0.0/104 64:ff9b::127.0.0.0/104"
 )
 """Networks that are not for everybody: IANA's special-purpose ones (RFC 6890), and multicast."""
 

@@ -115,6 +115,22 @@ def test_a_store_may_be_reached_by_a_socket(redis_server: RedisServer, client: A
     assert client.dbsize() == 0
 
 
+def test_a_server_that_has_become_a_replica_is_connected_to_anew(
+    store: RedisStore, client: Any
+) -> None:
+    """After a failover the name of its host may be that of the new master."""
+    keep(store, entry())
+    client.replicaof("127.0.0.1", free_port())
+    try:
+        with pytest.raises(StoreError, match="read only replica"):
+            keep(store, entry(at=NOW + 1))
+        before = client.info("stats")["total_connections_received"]
+        assert told(store.get(authority())) == entry()
+        assert client.info("stats")["total_connections_received"] == before + 1
+    finally:
+        client.replicaof("NO", "ONE")
+
+
 def seconds_left(client: Any, number: int) -> float:
     """For how long the server keeps the entry of that number."""
     return int(client.pttl(f"scrapy_rep:entry:{authority(number)}")) / 1000
@@ -396,4 +412,17 @@ def test_in_a_cluster_an_entry_and_its_lease_lie_on_one_node(cluster: ClusterDep
         on_nodes.append(sorted(name.split(":", 2)[2] for name in names))
     assert all(names and names[::2] == names[1::2] for names in on_nodes)
     assert sum(map(len, on_nodes)) == 40
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_cluster_that_was_asked_too_early_is_asked_again(cluster: ClusterDeployment) -> None:
+    """While a cluster is being made, a node knows a part of the slots."""
+    store = RedisStore(cluster.uri, prefix="early")
+    assert told(store.get(authority())) is None
+    client: Any = store._thread._client
+    client._client.nodes_manager.slots_cache.clear()
+    with pytest.raises(StoreError, match="not covered"):
+        told(store.get(authority()))
+    assert told(store.get(authority())) is None
     store.close()

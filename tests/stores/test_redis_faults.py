@@ -192,6 +192,7 @@ def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.Monk
     monkeypatch.setattr("scrapy_rep.stores.thread.QUEUE_LIMIT", 5)
     with ScriptedServer(wait) as server:
         store = RedisStore(server.uri, clock=now)
+        store.lease(authority(), 10.0)
         with pytest.raises(StoreError, match="5 calls wait"):  # noqa: PT012 (which of them)
             for number in range(40):
                 store.put(authority(number), entry(number))

@@ -65,6 +65,13 @@ def test_no_more_is_dropped_than_it_takes(path: Path) -> None:
     assert kept(path) == {number for number, age in enumerate(ages) if age < count - evicted}
 
 
+def test_no_entry_takes_the_place_of_another(store: SqliteStore) -> None:
+    """Of rows that are of use until the same moment, one is numbered as the next minute begins."""
+    for number, at in enumerate((NOW - 1e-6, NOW - 60, NOW - 60)):
+        store.put(authority(number), entry(number, at=at))
+    assert len(listed(store)) == 3
+
+
 def test_a_date_that_no_clock_shows_is_stored(store: SqliteStore) -> None:
     """A custom store, from which entries are imported, may hold any number."""
     store.put(authority(), entry(at=1e300))
