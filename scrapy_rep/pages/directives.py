@@ -46,7 +46,10 @@ VALUED: Final = frozenset((MAX_SNIPPET, MAX_VIDEO_PREVIEW, MAX_IMAGE_PREVIEW, UN
 IMAGE_PREVIEWS: Final = ("none", "standard", "large")
 """The strictest first."""
 
-_SIMPLE: Final = RESTRICTIONS | OF_1996
+_TERM: Final = re.compile(
+    rf"(?<!\S)(?:{'|'.join(sorted(RESTRICTIONS | OF_1996 | VALUED))})(?![^\s:])", re.IGNORECASE
+)
+"""A known term, as it may follow a date."""
 _SEPARATORS: Final = re.compile("[,;]")
 _WEEKDAY: Final = re.compile("(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*", re.IGNORECASE)
 _LIMIT: Final = re.compile(r"-1|[0-9]{1,15}")
@@ -258,15 +261,13 @@ def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
         yield from (Term(word, None, agent) for word in words)
         if not colon:
             continue
-        if name.lower() == UNAVAILABLE_AFTER:
-            date, *others = _date_and_others(after, rest)
-            yield Term(name, date, agent)
-            yield from (Term(word, None, agent) for word in others)
-        elif name.lower() in VALUED:
-            value, _, further = after.strip().partition(" ")
+        if name.lower() in VALUED:
+            if name.lower() == UNAVAILABLE_AFTER:
+                value, further = _date_and_further(after, rest)
+            else:
+                value, further = [*after.split(None, 1), "", ""][:2]
             yield Term(name, value, agent)
-            if further:
-                rest.append(further)
+            rest.append(further)
         elif agents:
             agent = name or "*"
             rest.append(after)
@@ -274,7 +275,7 @@ def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
             yield Term(f"{name}:{after}".strip(), None, agent)
 
 
-def _date_and_others(text: str, rest: list[str]) -> list[str]:
+def _date_and_further(text: str, rest: list[str]) -> tuple[str, str]:
     """Return a date, with the parts of ``rest`` that belong to it, and the terms after it.
 
     ``Wednesday, 03-Aug-2025 12:00:00 GMT`` has a comma; what follows the comma of a date begins
@@ -284,11 +285,9 @@ def _date_and_others(text: str, rest: list[str]) -> list[str]:
         text = f"{text},{rest.pop()}"
         if len(text) > _LONGEST_DATE:
             break
-    words = text.split()
-    others: list[str] = []
-    while words and words[-1].lower() in _SIMPLE:
-        others.append(words.pop())
-    return [" ".join(words), *reversed(others)]
+    term = _TERM.search(text)
+    end = len(text) if term is None else term.start()
+    return " ".join(text[:end].split()), text[end:]
 
 
 def limit_of(value: str) -> int | None:

@@ -44,7 +44,7 @@ ms for 64 KiB."""
 _USAGE: Final = {"y": ALLOWED, "n": DISALLOWED}
 _SIGNALS: Final = {"yes": ALLOWED, "no": DISALLOWED}
 _TERMS: Final = {"noai": TRAIN_AI, "noimageai": TRAIN_AI, "noml": TRAIN_AI}
-_URL: Final = re.compile(r"https?://[^\s/?#\\<>\"]+[!-~]*", re.IGNORECASE)
+_URL: Final = re.compile(r"https?://[^\s/?#\\<>\"]+(?:[/?#][!-~]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

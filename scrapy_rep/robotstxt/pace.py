@@ -24,11 +24,11 @@ _SECONDS: Final = re.compile(
     re.IGNORECASE,
 )
 _RATE: Final = re.compile(
-    r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)[ \t]*([smhdSMHD]?)(?:[ \t]+[0-9:]{4,5}-[0-9:]{4,5})?"
+    r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)(?:[ \t]*([smhdSMHD]))?(?:[ \t]+[0-9:]{4,5}-[0-9:]{4,5})?"
 )
 _MOST_SHOWN: Final = 80
 """Characters of a value that is not understood."""
-_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class RequestRate(NamedTuple):
@@ -116,7 +116,7 @@ def _request_rate(value: str) -> RequestRate | None:
     if found is None:
         return None
     requests = int(found.group(1))
-    seconds = float(found.group(2)) * _UNITS[found.group(3).lower()]
+    seconds = float(found.group(2)) * _UNITS[(found.group(3) or "s").lower()]
     if not requests or not seconds:
         return None
     return RequestRate(requests, min(seconds, requests * LONGEST_DELAY))

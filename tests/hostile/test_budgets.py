@@ -11,12 +11,13 @@ import random
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 import pytest
 
 from scrapy_rep import RobotsTxt
+from scrapy_rep.robotstxt.pace import PACE_KEYS
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
@@ -186,6 +187,17 @@ def test_any_body_is_answered_in_time(name: str) -> None:
 
 
 @timed
+@pytest.mark.parametrize("white", [" ", " \v", "\v"])
+def test_white_space_before_a_missing_colon_takes_no_time_in_any_profile(white: str) -> None:
+    """RFC 9309 section 3: the longest lines that the profile ``google`` reads."""
+    line = f"Disallow {white * (16_000 // len(white))}x y\n"
+    body = f"User-agent: *\n{line * 8}".encode()
+    for profile in PROFILES:
+        robots = partial(RobotsTxt.parse, body, profile=profile)
+        assert_quick(lambda robots=robots: robots().allowed(URL, AGENT), PARSE_AND_FIRST)  # type: ignore[misc]
+
+
+@timed
 @pytest.mark.parametrize("name", BODIES)
 def test_any_url_is_answered_in_time(name: str) -> None:
     """RFC 9309 section 3: a verdict on a URL of 8 KB, before and after prefixes are sorted."""
@@ -230,6 +242,15 @@ def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) ->
 
     assert paces() == [3.0, (1, 5.0)]
     assert_quick(paces, PACE)
+
+
+@timed
+@pytest.mark.parametrize("value", ["1", "1/1", "1/", "1/1 0600-0845"])
+@pytest.mark.parametrize("key", PACE_KEYS)
+def test_a_pace_with_many_spaces_is_read_in_no_time(key: str, value: str) -> None:
+    """RFC 9309 section 3: a value that is void, but only after 8,000 spaces."""
+    body = f"User-agent: *\n{key}: {value}{' ' * 8_000}x\n".encode()
+    assert_quick(lambda: RobotsTxt.parse(body).pace(AGENT), PACE)
 
 
 @pytest.mark.slow

@@ -86,6 +86,7 @@ LIMITS = [
     (GOOGLE, "max_image_preview=none", ["max-image-preview:large, max-image-preview:none"]),
     (CHOICE, "max_snippet=4 noindex nofollow", ["noindex max-snippet:4 nofollow"]),
     (CHOICE, "max_snippet=4 max_image_preview=large", ["max-snippet:4 max-image-preview:large"]),
+    (CHOICE, "max_snippet=4 nofollow", ["max-snippet:4\tnofollow", "max-snippet:4\n nofollow"]),
 ]
 
 AFTER = "unavailable_after"
@@ -96,6 +97,8 @@ DATES = [
     (REPEXT, f"{AFTER}=2024-01-01", [f"{AFTER}: 2025-01-01, {AFTER}: 2024-01-01"]),
     (GOOGLE, "noindex", [f"{AFTER}: tomorrow, noindex", f"{AFTER}: Sunday, noindex"]),
     (CHOICE, f"{AFTER}=2025-08-03 noindex", [f"{AFTER}: 2025-08-03 noindex"]),
+    (CHOICE, f"{AFTER}=2025-08-03 max_snippet=4 noindex",
+     [f"{AFTER}: 2025-08-03 max-snippet:4 noindex", f"{AFTER}:2025-08-03\nMAX-SNIPPET: 4 noindex"]),
 ]  # fmt: skip
 
 AGENTS = {

@@ -60,6 +60,10 @@ FIELDS: dict[str, Callable[[], Any]] = {
     "link quotes": lambda: licenses_of_field(['<a>;a="' + "\\a" * 32_000] * 8, URL),
     "link blanks": lambda: licenses_of_field(["<a>" + " " * 65_000 + "x"] * 8, URL),
     "reservations": lambda: tdmrep(["1," * 32_000] * 8, ["https://" + "a" * 65_000], HEADER),
+    "a long host and a space": lambda: licenses_of_field(
+        [f"<https://{'a' * 8_000} b>;rel=license;type=application/rsl+xml"], URL
+    ),
+    "policies": lambda: tdmrep(["1"], [f"https://{'a' * 8_000} b"] * 3, HEADER),
     "lines of links": lambda: licenses_of_field(["<a>;rel=license," * 1_000] * 1_000, URL),
     "lines of reservations": lambda: tdmrep(["1," * 8_000] * 1_000, [], HEADER),
 }

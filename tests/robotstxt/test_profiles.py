@@ -318,6 +318,12 @@ def test_google_takes_the_beginning_of_a_key_for_allow_and_disallow_alone() -> N
     assert robots.sitemaps == ()
 
 
+def test_google_reads_no_rule_where_white_space_alone_follows_a_key_without_a_colon() -> None:
+    """Profile google: so both user-agent lines belong to one group."""
+    body = b"User-agent: *\nAllow \v\nUser-agent: other\nDisallow: /\n"
+    assert not RobotsTxt.parse(body, profile="google").allowed("https://e.org/", "mybot")
+
+
 def test_google_takes_two_slashes_for_an_authority() -> None:
     """Profile google: ``//e.org/a`` is a URL without its scheme."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a$\n", profile="google")
