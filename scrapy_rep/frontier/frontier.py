@@ -129,7 +129,7 @@ class Frontier:
         """
         self.chosen: Request | None = None
         """The request that its queue gives out next."""
-        self.sites = Sites(self, scrapy.wake)
+        self.sites = Sites(self, scrapy.wake, by_priority=False)
         self._slots = SlotLoads(settings, self._has_left)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
         self._demand = FetchDemand(concurrent, lambda: self._pauses(), self.fetch_freed)

@@ -85,12 +85,10 @@ class ReadySites(Generic[S]):
         )
         self._lines = [self.with_rules, self.ring, self.woken, self.due]
         """Those that take turns; the first one was asked longest ago."""
-        if self.is_by_priority:
-            self._lines = [self.ring]
         self._is_refused_next = False
         self._is_fetch_next = True
         self.asked_of: Line[S] | None = None
-        """The line in which the site stood that was taken last; None if none was left."""
+        """The line in which the site stood that was taken last; None if none was left to take."""
 
     def __bool__(self) -> bool:
         """Return whether a site is ready, other than those whose last request was refused."""

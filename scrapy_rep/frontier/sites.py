@@ -15,8 +15,8 @@ they can). A site that has handed a request out goes to the end of the ring, or 
 whose last request was refused.
 
 **No event walks all sites.** It looks only at those that it wakes, and a call asks
-:data:`MOST_ASKED` at most. If more are ready, it returns None and wakes the engine for the next
-iteration of the event loop, so that responses are not kept waiting.
+:data:`MOST_ASKED` at most. If none of these can go, it returns None and wakes the engine for the
+next iteration of the event loop, so that responses are not kept waiting.
 
 **What is freed wakes the site that has waited longest**, one for each :class:`Block`. When that one
 is asked, whatever it does, the event is passed on to the next one, so that it wakes as many sites
@@ -130,7 +130,7 @@ class Site:
         "woken_by",
     )
 
-    def __init__(self, key: str):
+    def __init__(self, key: str, size: int):
         self.key = key
         self.state = State.GONE
         self.block: Block | None = None
@@ -140,7 +140,7 @@ class Site:
         self.has_waited_for: State | None = None
         """``TURN`` or ``ROOM``, if it has waited for that, was asked, and has to wait once more."""
         self.heads: list[Head] | tuple[()] = ()
-        self.size = 0
+        self.size = size
         """Its requests, heads included."""
         self.counted = 0
         """Those of them that have waited, and are counted."""
@@ -154,9 +154,7 @@ class Sites:
     is next, and slots are shared.
     """
 
-    def __init__(
-        self, admission: Admission, wake: Callable[[], None], *, by_priority: bool = False
-    ):
+    def __init__(self, admission: Admission, wake: Callable[[], None], *, by_priority: bool):
         self._admission = admission
         self._wake = wake
         self._queues: list[SiteQueues] = []
@@ -178,8 +176,6 @@ class Sites:
             State.TURN: self._ready.due,
             State.ROOM: self._ready.woken,
         }
-        self._may_share = False
-        """Whether the site that is asked was woken because nothing else is ready."""
         self._is_asking = self._is_new_next = False
         self.sites_waiting = self.sites_paced = 0
         """How many sites wait: they are parked, and not for ``ROOM``; and how many for a turn."""
@@ -232,8 +228,7 @@ class Sites:
             if site.state in SHOWN:
                 self._count(site, 0, more)
             return
-        site = self.by_key[key] = Site(key)
-        site.size = more
+        site = self.by_key[key] = Site(key, more)
         if self._admission.rules_of(key) is None:
             self._make_ready(site, Event.PUSHED, self._ready.ring)
         else:
@@ -262,8 +257,7 @@ class Sites:
         if block in self._parked:
             self._busy_slots[block] = None
             self.freed(block)
-            if not self._is_asking:
-                self._wake()
+            self._wake()
 
     def arrived(self, block: Block) -> None:
         """Wake all sites that wait for rules: those with heads, and the one with this key."""
@@ -351,13 +345,11 @@ class Sites:
                     return head
         finally:
             self._is_asking = False
-        if self._ready or self._ready.refused or self._busy_slots:
-            self._wake()
+        self._wake()
         return None
 
     def _chosen(self) -> Site | None:
         """Return the site that is asked next."""
-        self._may_share = False
         site = self._ready.next()
         if site is not None:
             if self._ready.asked_of is self._ready.with_rules:
@@ -366,27 +358,25 @@ class Sites:
         if not self._busy_slots:
             return self._ready.next_refused()
         block = next(iter(self._busy_slots))
-        del self._busy_slots[block]  # it goes to the end if sites of it are still parked
+        self._busy_slots.move_to_end(block)
         site = next(iter(self._parked[block]))
         self._unpark(site)
-        if block in self._parked:
-            self._busy_slots[block] = None
         self._move(site, Event.FREED, READY)
-        self._may_share = True
         return site
 
     def _ask(self, site: Site) -> Head | None:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""
         head = self._head(site)
         woken_by, block = site.woken_by, None
+        is_of_busy_slot = self._ready.asked_of is None  # it is asked as nothing else is ready
         if head is not None:
-            may_share = self._may_share or self._ready.is_by_priority
+            may_share = is_of_busy_slot or self._ready.is_by_priority
             may_share = may_share or not (self._ready or self._busy_slots)
             block = self._admission.blocked_by(head.request, may_share)
         site.woken_by = None
-        waited_for = State.ROOM if self._may_share else None
+        waited_for = State.ROOM if is_of_busy_slot else None
         if woken_by is not None:
-            self._woken_for.pop(woken_by, None)
+            del self._woken_for[woken_by]
             waited_for = woken_by.state
         if waited_for is State.TURN:
             site.has_waited_for = State.TURN
@@ -441,7 +431,7 @@ class Sites:
     def _take(self, site: Site) -> None:
         """Take the most urgent request of a site out of its queue."""
         while tops := list(self._tops(site)):
-            queues, _ = tops[0] if len(tops) == 1 else max(tops, key=itemgetter(1))
+            queues, _ = max(tops, key=itemgetter(1))
             request = queues.take(site.key)
             if request is not None:
                 site.heads = site.heads or []
@@ -450,7 +440,7 @@ class Sites:
 
     def _order_of(self, site: Site) -> int:
         orders = [-top for _, top in self._tops(site)]
-        return min([*orders, *(head.order for head in site.heads[:1])], default=0)
+        return min([*orders, *(head.order for head in site.heads)], default=0)
 
     # --- what others ask for
 

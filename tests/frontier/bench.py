@@ -187,9 +187,11 @@ class WatchedSites(Sites):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.moves: list[tuple[State, Event, State]] = []
+        self.moved: set[Site] = set()
 
     def _move(self, site: Site, event: Event, state: State) -> None:
         self.moves.append((site.state, event, state))
+        self.moved.add(site)
         super()._move(site, event, state)
 
 
@@ -249,7 +251,8 @@ class Bench:
         return pushed
 
     def next(self) -> Page | None:
-        """The engine asks for a request."""
+        """The engine asks for a request. Before that everything holds."""
+        self.check()
         before = len(self.gate.asked)
         self.will_ask = False
         head = self.sites.next()
@@ -262,13 +265,14 @@ class Bench:
         return page
 
     def all(self) -> list[Page]:
-        """The engine asks until there is nothing to be had."""
+        """The engine asks until there is nothing to be had. Then everything holds."""
         found: list[Page] = []
         for _ in range(10 * len(self.pages) + 100):
             page = self.next()
             if page is not None:
                 found.append(page)
             elif not self.will_ask:
+                self.check()
                 return found
         raise AssertionError("the engine is woken for ever")
 
@@ -396,6 +400,8 @@ class Bench:
         assert max([*in_line.values(), *parked.values()], default=1) == 1
         assert set(in_line) | set(parked) == set(sites.by_key.values())
         assert all(site.state is State.READY and site.block is None for site in in_line)
+        gone = sites.moved - set(sites.by_key.values())
+        assert all(site.state is State.GONE for site in gone)
         for block, each in sites._parked.items():
             assert each
             assert all(site.block == block and site.state is block.state for site in each)

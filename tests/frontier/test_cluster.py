@@ -86,8 +86,8 @@ class Worker:
 
     def parked(self, block: Block, size: int = 1) -> Site:
         """A site with that many requests, parked for something."""
-        site = Site(KEY)
-        site.state, site.block, site.size = block.state, block, size
+        site = Site(KEY, size)
+        site.state, site.block = block.state, block
         return site
 
     def went_back(self, request: Request, *advice: float) -> bool:

@@ -18,7 +18,8 @@ def waiting(paced: dict[str, int], *, fetch: int = 0, until: int = 0, room: int 
     bench.gate.known |= {*paced, "until", "room"}
     bench.gate.paced |= dict.fromkeys(paced, 1.0)
     bench.gate.due_at |= dict.fromkeys(paced, inf)
-    bench.gate.until["until"], bench.gate.loads["room"], bench.gate.places = 5.0, 2, 0
+    bench.gate.until["until"], bench.gate.loads["room"] = 5.0, 2
+    bench.gate.places, bench.gate.young = 1, {"another"}
     for key, size in {**paced, "fetch": fetch, "until": until, "room": room}.items():
         bench.push_all(size * f"{key} ")
     assert bench.all() == []

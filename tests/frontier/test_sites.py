@@ -92,6 +92,7 @@ def test_a_site_whose_rules_have_come_goes_before_the_ring() -> None:
 ORDERS = {
     "each in turn": ("a/1 a/2 b/3 b/4 c/5 c/6", "abcabc"),
     "each busy slot in turn": ("a a a a b b b b", "abababab"),
+    "each busy slot of several sites in turn": (2 * "a/s b/s c/t d/t ", "acbdacbd"),
     "each site of a busy slot in turn": ("a/s b/s c/s a/s b/s c/s", "abcabc"),
     "one that was refused lets a page of another go first": ("s! s! s! a a b b", "ssasbab"),
     "of those that were refused the first": ("x! y! z! x! y! z! a/1 a/2 a/3 a/4", "xxyyzzaaaa"),
@@ -214,6 +215,17 @@ def test_a_due_host_that_gets_no_turn_does_not_hold_up_the_others() -> None:
     before = len(bench.gate.asked)
     assert order(bench) == "ef"
     assert "".join(asked(bench)[before:]) == "ae" + "bf" + "cd"
+
+
+def test_of_what_was_refused_one_is_asked_after_each_page_though_it_has_to_wait() -> None:
+    """A thousand whose rules have expired would be asked in a row."""
+    bench = bench_with(*"xyza", most=9)
+    bench.push_all(4 * "x! y! z! ")
+    assert [bench.next().key for _ in range(5)] == [*"xxyxz"]  # type: ignore[union-attr]
+    bench.push_all("a/1 a/2 a/3")
+    bench.gate.known -= {*"xyz"}
+    assert order(bench) == "aaa"
+    assert "".join(asked(bench)[5:]) == "yaxaza"
 
 
 def test_the_engine_is_woken_for_a_site_whose_request_was_refused() -> None:
@@ -353,6 +365,8 @@ def test_queues_that_join_do_not_wake_the_engine() -> None:
     bench.sites.join(bench.queues[0], {"a": 1, "b": 1})
     assert bench.sites.is_ready
     assert bench.wakes == 0
+    bench.push("-c")
+    assert bench.wakes == 1
 
 
 def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
@@ -467,6 +481,16 @@ def test_a_place_for_a_fetch_wakes_the_site_that_has_waited_longest() -> None:
     assert bench.next() is None
     assert [authority for _, authority in bench.gate.begun] == [*"abcd"]
     assert bench.state("e") is State.FETCH
+
+
+def test_a_fetch_that_has_ended_leaves_its_place_to_the_next_site() -> None:
+    """No site may have waited for its rules: it was begun for a direct download."""
+    bench = bench_with(places=1)
+    bench.gate.young.add("other")
+    bench.push("a")
+    assert bench.all() == []
+    bench.arrive("other")
+    assert bench.state("a") is READY
 
 
 def test_rules_that_were_not_asked_for_yet_take_a_place_for_a_fetch() -> None:
@@ -675,6 +699,7 @@ def test_a_site_that_waits_counts_what_is_pushed_meanwhile_and_one_that_is_ready
     assert bench.sites.waited == 2
     bench.push("b")
     assert bench.sites.waited == 3
+    bench.check()
 
 
 def test_a_turn_is_wanted_while_a_site_is_parked_for_it_or_was_woken_for_it() -> None:
@@ -775,13 +800,27 @@ def test_new_sites_leave_every_second_page_to_known_ones() -> None:
 
 def test_a_known_site_whose_rules_have_expired_uses_up_no_turn() -> None:
     """New sites would get it, and the rules of more and more known ones would expire."""
-    bench = bench_with("a", "b", places=99, most=9)
-    bench.push_all("e f")
-    assert bench.next() is None
+    bench = with_due_hosts("d", "abw", places=99)
+    bench.gate.loads["w"] = 9
+    bench.push_all("w e f")
+    assert bench.all() == []
     bench.push_all("a b")
     bench.gate.known.discard("a")
     bench.arrive("e", "f")
-    assert order(bench) == "ebf"
+    bench.gate.loads["w"] = 1
+    bench.leave("w")
+    bench.advance(5.0)
+    assert order(bench) == "ewdbf"
+
+
+def test_a_fetch_that_begins_gives_no_line_a_second_turn() -> None:
+    """Every second site that is asked begins one, while new sites come."""
+    bench = with_due_hosts("abcd", "efg", places=99)
+    bench.push_all("w x y z")
+    bench.advance(5.0)
+    bench.push_all("e f g")
+    assert order(bench) == "aebfcgd"
+    assert "".join(asked(bench)[4:]) == "waxeybzfcgd"
 
 
 def test_a_known_site_does_not_wait_for_a_fetch_behind_all_new_ones() -> None:
@@ -809,27 +848,47 @@ def test_a_host_whose_turn_the_store_has_granted_is_the_next_one_that_is_due() -
     assert [bench.next().key, bench.next().key] == ["e", "a"]
 
 
-def test_a_site_whose_rules_expire_while_it_waits_for_room_keeps_its_place() -> None:
-    """At the end of the line they would expire again."""
-    bench = bench_with(*"abc", places=9, most=1)
-    bench.gate.loads["service"] = 1
+@rows("most", [1, 2])
+def test_a_site_whose_rules_expire_while_it_waits_for_room_keeps_its_place(most: int) -> None:
+    """At the end of the line they would expire again. Its slot is idle or only not full."""
+    bench = bench_with(*"abc", places=9, most=most)
+    bench.gate.loads["service"] = most
     pages = bench.push_all("a b c", slot="service")
     assert bench.all() == []
     bench.gate.known.discard("a")
     bench.leave("service")
     assert bench.next() is pages[1]
-    bench.arrive("a")
+    new = bench.push("n")
     assert bench.next() is None
+    bench.arrive("n", "a")
+    assert bench.next() is new
+    assert asked(bench)[-2:] == ["a", "n"]
     bench.end(pages[1])
     assert bench.next() is pages[0]
 
 
+def test_a_host_does_not_pass_others_as_its_site_has_waited_for_room() -> None:
+    """A site of many requests is asked again while a page of it is under way."""
+    bench = with_due_hosts("bcd", "a")
+    bench.gate.paced["a"] = 1.0
+    bench.push_all("a a")
+    (page,) = bench.all()
+    assert bench.state("a") is State.TURN
+    bench.advance(4.0)
+    bench.end(page)
+    bench.advance(1.0)
+    assert order(bench) == "bcda"
+
+
 def test_known_and_new_sites_that_need_a_fetch_take_turns() -> None:
     """Their rules have expired whenever they are asked: neither keeps the other out."""
-    bench = bench_with(*"abd", places=1, most=99)
-    bench.push_all(20 * "a b d " + "x y z")
+    bench = bench_with(*"abdp", places=1, most=99)
+    bench.gate.paced["p"] = 1.0
+    bench.gate.withheld.add("p")
+    bench.push_all(20 * "a b d " + "x y z p")
     out = ""
     while len(out) < 20:
+        bench.sites.freed(turn("p"))  # other events do not matter
         page = bench.next()
         if page is None:
             bench.arrive(*bench.gate.young)
@@ -861,7 +920,7 @@ def test_new_sites_that_hand_nothing_out_leave_each_call_a_page_of_a_known_one(s
     """Their slot is full, or they cannot be reached and wait."""
     bench = bench_with("a", places=256, most=99)
     bench.gate.loads["service"] = 99
-    for number in range(1_000):
+    for number in range(200):
         bench.push(f"n{number}", slot=slot)
     for _ in range(9):
         bench.push("a")

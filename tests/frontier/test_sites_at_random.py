@@ -192,7 +192,6 @@ class World(RuleBasedStateMachine):
         gate = bench.gate
         for _ in range(4 * len(bench.pages) + 10):
             bench.all()
-            bench.check()
             for authority in [*sorted(gate.young | gate.old), *sorted(gate.until)[:1]]:
                 bench.arrive(authority)
             for slot in bench.direct:
