@@ -23,8 +23,7 @@ from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at
 from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.gate.nofollow import marked, marked_in_place
 from scrapy_rep.gate.page_responses import (
-    keep,
-    kept,
+    DIRECTIVES,
     page_directives_in_a_crawl,
     page_source,
     preferences_in_a_crawl,
@@ -66,8 +65,6 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def __init__(self, crawler: Crawler):
         super().__init__(crawler)
         settings = RepSettings.from_settings(crawler.settings)
-        if frontier_of(crawler) is None:
-            raise ValueError(NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
         self._drops_noindex = self._obeys and settings.noindex == "drop"
@@ -161,14 +158,13 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def _said(self, response: Response) -> PageDirectives:
         """Return what a page says; it is read and counted when that is first asked for."""
         try:
-            said = kept(response)
+            said = DIRECTIVES.get(response)
             if said is None:
                 said = page_directives_in_a_crawl(response, self._agents(response), self._profile)
                 self._count_page(said)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of a page", error)
-            said = _UNREADABLE
-            keep(response, said)
+            said = DIRECTIVES[response] = _UNREADABLE
         return said
 
     def _count_page(self, said: PageDirectives) -> None:

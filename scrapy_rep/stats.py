@@ -61,9 +61,9 @@ PREFERENCES_LICENSE = "robotstxt/preferences/license"
 PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
-_MOST_SAID = 20
 _MOST_SITES = 10_000
-"""Sites that are remembered because a line is said of each once. Past that all are forgotten."""
+"""Sites that are remembered because a line is said of each once, and faults. Past that all are
+forgotten."""
 _REFUSED = "requests that depend on it are refused"
 
 
@@ -101,6 +101,11 @@ class RepStats:
         self.inc(FORBIDDEN)
         page = without_credentials(url)
         logger.debug("Forbidden by %s: <%s %s> (%s)", by, method, page, why(verdict))
+
+    def overridden(self, method: str, url: str, verdict: Verdict) -> None:
+        """Log a request that an override lets pass."""
+        page = without_credentials(url)
+        logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
 
     def led_elsewhere(self, method: str, page: str, final_url: str) -> None:
         """Count a response of another page than was asked for, whose own rules now count."""
@@ -180,9 +185,7 @@ class RepStats:
     def evicted_lost(self, error: Exception) -> None:
         """Count rules that could not be kept when memory evicted them; log each reason once."""
         self.inc(STORE_ERROR)
-        why = str(error)
-        if why not in self._said and len(self._said) < _MOST_SAID:
-            self._said.add(why)
+        if _is_new(why := str(error), self._said):
             logger.warning("%s; they are fetched again", printable(why))
 
     def paced(self, authority: Authority, seconds: float) -> None:
@@ -230,13 +233,13 @@ class RepStats:
         return 0 if self._collector is None else int(self._collector.get_value(key, 0) or 0)
 
 
-def _is_new(authority: Authority, known: set[Authority]) -> bool:
-    """Return whether a site is not among those that are known; it is from now on."""
-    if authority in known:
+def _is_new(what: Any, known: set[Any]) -> bool:
+    """Return whether a thing is not among those that are known; it is from now on."""
+    if what in known:
         return False
     if len(known) >= _MOST_SITES:
         known.clear()
-    known.add(authority)
+    known.add(what)
     return True
 
 

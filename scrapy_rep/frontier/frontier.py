@@ -398,11 +398,7 @@ class Frontier:
         Nothing tells of a request that was answered from a cache, dropped or cancelled.
         """
         self._looked_at = monotonic()
-        found = self._turns.end_lost()
-        for request in self._slots.lost(self.scrapy.active):  # as after a fault of the turns
-            self._slots.left(request)
-            found = True
-        return found
+        return self._turns.end_lost()
 
     # --- faults
 

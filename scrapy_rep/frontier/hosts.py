@@ -54,7 +54,7 @@ class PacedHost:
     """How many of its requests are under way: from the grant of their turn to their end."""
     reserved_for: Request | None = None
     """The request that has the next turn: it is handed out, and has yet to reach the last step."""
-    in_place: list[InPlace] | tuple[()] = ()
+    in_place: tuple[InPlace, ...] = ()
     """The requests that wait at the last step."""
     ended: float = NEVER
     """When its last request ended."""

@@ -12,8 +12,6 @@ from scrapy.utils.asyncio import call_later
 from scrapy_rep.frontier.alarm import Alarm
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
@@ -101,13 +99,6 @@ class SlotLoads:
         slot = self._sent.pop(request, None)
         if slot is not None:
             self._less(slot)
-
-    def lost(self, active: AbstractSet[Request]) -> AbstractSet[Request]:
-        """Return the requests that count, and that the downloader no longer has.
-
-        A download that is cancelled sends no signal.
-        """
-        return self._sent.keys() - active
 
     def _stop_counting(self) -> None:
         """Do not count requests that have not reached the last step: a middleware holds them up."""

@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import OrderedDict, deque
+from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -116,34 +117,23 @@ class Head(NamedTuple):
     request: Any
 
 
+@dataclass(eq=False, slots=True)
 class Site:
     """The requests of one key."""
 
-    __slots__ = (
-        "block",
-        "counted",
-        "has_waited_for",
-        "heads",
-        "key",
-        "size",
-        "state",
-        "woken_by",
-    )
-
-    def __init__(self, key: str, size: int):
-        self.key = key
-        self.state = State.GONE
-        self.block: Block | None = None
-        """What it is parked for."""
-        self.woken_by: Block | None = None
-        """What it was woken for, until it is asked."""
-        self.has_waited_for: State | None = None
-        """``TURN`` or ``ROOM``, if it has waited for that, was asked, and has to wait once more."""
-        self.heads: list[Head] | tuple[()] = ()
-        self.size = size
-        """Its requests, heads included."""
-        self.counted = 0
-        """Those of them that have waited, and are counted."""
+    key: str
+    size: int
+    """Its requests, heads included."""
+    state: State = State.GONE
+    block: Block | None = None
+    """What it is parked for."""
+    woken_by: Block | None = None
+    """What it was woken for, until it is asked."""
+    has_waited_for: State | None = None
+    """``TURN`` or ``ROOM``, if it has waited for that, was asked, and has to wait once more."""
+    heads: list[Head] | tuple[()] = ()
+    counted: int = 0
+    """How many of its requests have waited, and are counted."""
 
 
 class Sites:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable
-from heapq import heappop, heappush
 from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
@@ -271,8 +270,8 @@ class Turns:
     async def _wait(self, host: PacedHost, request: Request, state: RequestState) -> Request | None:
         """Wait until it is the turn of a request; return the request if it has to come back."""
         turn: Deferred[bool] = Deferred()
-        host.in_place = host.in_place or []
-        heappush(host.in_place, (-request.priority, next(self._numbers), request, turn))
+        waiter = -request.priority, next(self._numbers), request, turn
+        host.in_place = (*host.in_place, waiter)
         if host.reserved_for is request:
             host.reserved_for = None
         self.awaited[host.name] = host
@@ -292,7 +291,7 @@ class Turns:
             self.left(request)
             raise
         finally:
-            host.in_place = sorted(each for each in host.in_place if each[3] is not turn)
+            host.in_place = tuple(each for each in host.in_place if each is not waiter)
         return to_come_back(request)
 
     def return_all(self, *, is_over: bool = False) -> None:
@@ -301,7 +300,7 @@ class Turns:
         When it is over, no direct download waits any longer either.
         """
         for host in list(self.awaited.values()):
-            for _, _, request, turn in list(host.in_place):
+            for _, _, request, turn in host.in_place:
                 if (is_over or self._waiters.states[request].is_scheduled) and not turn.called:
                     turn.callback(False)
 
@@ -343,9 +342,9 @@ class Turns:
                 self._end(host, was_sent)
             elif was_sent:
                 self._note_end(name, monotonic())
-            self._waiters.left(request, was_sent=was_sent)
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
+        self._waiters.left(request, was_sent=was_sent)
 
     def _end(self, host: PacedHost, was_sent: bool) -> None:
         host.busy -= 1
@@ -411,15 +410,12 @@ class Turns:
             self._is_offering = False
 
     def _serve(self, host: PacedHost, now: float) -> None:
-        while host.in_place and self._has_room(host, now):
-            _, _, request, turn = heappop(host.in_place)
+        for _, _, request, turn in sorted(host.in_place):
             if turn.called:
                 continue
-            try:
-                self._begin(request, host.name)
-            except Exception as error:
-                turn.errback(error)  # it has left the queue, so nothing else would
-                raise
+            if not self._has_room(host, now):
+                break
+            self._begin(request, host.name)
             turn.callback(True)
         if host.is_waited_for:
             self._plan(host, now)

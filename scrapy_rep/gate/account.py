@@ -75,43 +75,30 @@ class Account:
         request.
         """
         if self._signals.is_heard(robots_decided):
-            self._tell_of_pass(asked, cached, judgement, requested)
+            verdict = judgement.verdict
+            if verdict is None:
+                verdict = cached.verdict(asked.authority, asked.url, asked.agent)
+                if cached.count_verdict():
+                    self._weigh(asked.authority, cached)
+            is_page = requested is None
+            delay = self._delay(asked, judgement) if is_page else None
+            said = _preferences(asked, cached) if is_page else None
+            self._tell(RobotsDecision(*asked, verdict, cached.in_force, requested, delay, said))
         note(asked.request, judgement.noted)
         if judgement.verdict is not None:
-            self._overrides.count_allowed(
-                asked, cached, judgement.verdict, judgement.override, judgement.pace
-            )
+            if judgement.override is not None:
+                self._stats.overridden(asked.request.method, asked.url, judgement.verdict)
+            self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
         if cached.stale:
             self._stats.inc(names.STALE)
 
-    def _tell_of_pass(
-        self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None
-    ) -> None:
-        verdict = judgement.verdict
-        if verdict is None:
-            verdict = cached.verdict(asked.authority, asked.url, asked.agent)
-            if cached.count_verdict():
-                self._weigh(asked.authority, cached)
-        is_page = requested is None
-        self._tell(
-            RobotsDecision(
-                *asked,
-                verdict,
-                cached.in_force,
-                requested,
-                self._delay(asked, judgement) if is_page else None,
-                _preferences(asked, cached) if is_page else None,
-            )
-        )
-
     def passed_without_rules(self, asked: Asked) -> None:
-        """Tell of and count a request for the rules themselves, which waits for none.
+        """Tell of a request for the rules themselves, which waits for none.
 
         It is allowed by definition (RFC 9309 section 2.2.2).
         """
         if self._signals.is_heard(robots_decided):
             self._tell(RobotsDecision(*asked, Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)))
-        self._stats.inc(names.ALLOWED)
 
     def bypassed(self, request: Request) -> None:
         """Tell of and count a request that does not obey robots.txt: an override without a name."""

@@ -242,15 +242,19 @@ class Gate:
             self._stop_nofollow(request, state.url, authority)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
-        asked = Asked(request, state.url, authority, self._identity.of(request))
-        return await self._check(asked, state)
+        returned = await self._check(request, state, authority)
+        if returned is None:
+            self._stats.inc(names.ALLOWED)
+        return returned
 
-    async def _check(self, asked: Asked, state: RequestState) -> Request | None:
+    async def _check(
+        self, request: Request, state: RequestState, authority: Authority
+    ) -> Request | None:
         """Let a request pass that a robots.txt governs; return or raise as :meth:`check` does."""
-        request, url, authority, _ = asked
+        asked = Asked(request, state.url, authority, self._identity.of(request))
         cached = self._cache.consult(authority, request)
         if isinstance(cached, Miss):
-            if authority.has_its_rules_at(url):
+            if authority.has_its_rules_at(state.url):
                 self._account.passed_without_rules(asked)
                 return None
             cached = await self._wait_in_place(asked, cached)
@@ -261,7 +265,6 @@ class Gate:
         judgement = self._judgement(asked, cached, state)
         self._raise_refusal(asked, cached, judgement)
         self._account.passed(asked, cached, judgement)
-        self._stats.inc(names.ALLOWED)
         return None
 
     async def _rules(self, asked: Asked, found: CachedRules | Miss) -> CachedRules:
@@ -350,37 +353,23 @@ class Gate:
                 return returned
             has_turn = True
 
-    def was_judged_by_another_way(self, request: Request) -> bool:
-        """Return whether a request may rest on a refusal that does not hold for how it is sent.
+    async def check_way(self, request: Request) -> Request | None:
+        """Judge a request again if it rests on a refusal that does not hold for how it is sent.
 
         A middleware behind the gate may have chosen its proxy, or the browser that it impersonates.
+        Returns or raises as :meth:`check` does.
         """
         state = self._frontier.states.get(request)
         if state is None or state.authority is None or request.meta.get("dont_obey_robotstxt"):
-            return False
+            return None
         cached = self._cache.held(state.authority)
         if cached is None or cached.refusal is None:
-            return False
+            return None
         is_robots_txt = state.authority.has_its_rules_at(state.url)
         askers = Asker(way_of(request.meta)), asker_of(request, state.authority)
-        return not (is_robots_txt or any(map(cached.refusal.holds_for, askers)))
-
-    async def check_way(self, request: Request) -> Request | None:
-        """Judge a request by the rules that count for how it is sent.
-
-        Returns or raises as :meth:`check` does.
-        """
-        state = self._frontier.states[request]
-        if (authority := state.authority) is None:
+        if is_robots_txt or any(map(cached.refusal.holds_for, askers)):
             return None
-        asked = Asked(request, state.url, authority, self._identity.of(request))
-        found = await self._rules(asked, self._cache.consult(authority, request))
-        if found.interrupted:
-            return to_come_back(request)
-        judgement = self._judgement(asked, found, state)
-        self._raise_refusal(asked, found, judgement)
-        self._account.passed(asked, found, judgement)
-        return None
+        return await self._check(request, state, state.authority)
 
     def is_direct(self, request: Request) -> bool:
         """Return whether a request is a direct download, so that a stop waits for its rules."""

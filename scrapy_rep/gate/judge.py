@@ -21,7 +21,7 @@ from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import PacePolicy, RequestedPace
+    from scrapy_rep.access.requested_pace import PacePolicy
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.gate.use import Noted, UseOfPages
@@ -78,16 +78,15 @@ class Judge:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
         if cached.note_agent(asked.agent) or overrides is not None:
             self._weigh(asked.authority, cached)
-        pace = self._pace(asked, cached, overrides)
-        error = None if pace.pace is None else self._refusal_of_pace(asked, pace.pace)
-        if error is not None:
-            return Judgement(error, override=override, pace=pace)
-        use = self._use_for(cached)
-        if use is not None:
-            noted = use.said(asked, cached)
-            refusal = use.refusal(asked, noted)
-            if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
-                return Judgement(refusal, override=override, pace=pace)
+        pace, refusal = self._pace(asked, cached, overrides), None
+        if pace.pace is not None and (found := self._paces.refusal(pace.pace)) is not None:
+            refusal = RobotsForbidden(found, asked.authority, by=BY_PACE)
+        elif self._use is not None:
+            noted = self._use.said(asked, cached)
+            refusal = self._use.refusal(asked, noted)
+        # The robots.txt itself is always allowed (RFC 9309 section 2.2.2).
+        if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
+            return Judgement(refusal, override=override, pace=pace)
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
     def judge_final_url(self, asked: Asked, cached: CachedRules) -> Judgement:
@@ -99,8 +98,7 @@ class Judge:
         self._weigh(asked.authority, cached)
         if not verdict.allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        use = self._use_for(cached)
-        noted = None if use is None else use.said(asked, cached)
+        noted = None if self._use is None else self._use.said(asked, cached)
         return Judgement(verdict=verdict, override=override, noted=noted)
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
@@ -122,8 +120,7 @@ class Judge:
         """Return True if nothing but the rules ever decides about any URL of an authority."""
         if self._overrides_for(asked) is not None:
             return False
-        use = self._use_for(cached)
-        if use is not None and use.refuses:
+        if self._use is not None and self._use.may_refuse(cached):
             return False
         pace = self._pace(asked, cached, None).pace
         return pace is None or self._paces.refusal(pace) is None
@@ -143,11 +140,6 @@ class Judge:
         """Return the overrides if there are any for the authority."""
         return self._overrides if asked.authority in self._overrides else None
 
-    def _use_for(self, cached: CachedRules) -> UseOfPages | None:
-        """Return what judges the use of pages, if it may have a say under these rules."""
-        use = self._use
-        return use if use is not None and use.concerns(cached) else None
-
     def _pace(
         self, asked: Asked, cached: CachedRules, overrides: AppliedOverrides | None
     ) -> PaceToKeep:
@@ -157,16 +149,6 @@ class Judge:
         robots = cached.robots
         pace = None if robots is None else self._paces.read(robots, asked.agent)
         return PaceToKeep(pace, asked.agent)
-
-    def _refusal_of_pace(self, asked: Asked, pace: RequestedPace) -> RobotsForbidden | None:
-        """Return the exception for an allowed request that a pace refuses.
-
-        No pace refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
-        """
-        found = self._paces.refusal(pace)
-        if found is None or asked.authority.has_its_rules_at(asked.url):
-            return None
-        return RobotsForbidden(found, asked.authority, by=BY_PACE)
 
     def _refusal(
         self, asked: Asked, cached: CachedRules, verdict: Verdict | None

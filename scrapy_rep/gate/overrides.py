@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.overrides.override import DELAY, Override, SiteOverrides
-from scrapy_rep.robotstxt.printable import printable, without_credentials
-from scrapy_rep.robotstxt.verdict import UNREACHABLE, why
+from scrapy_rep.robotstxt.printable import printable
+from scrapy_rep.robotstxt.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
@@ -109,28 +109,13 @@ class AppliedOverrides:
         pace = None if robots is None else self._paces.read(robots, tokens)
         return PaceToKeep(pace, tokens, override)
 
-    def count_allowed(
-        self,
-        asked: Asked,
-        cached: CachedRules,
-        verdict: Verdict,
-        override: Override | None,
-        pace: PaceToKeep | None,
-    ) -> None:
-        """Count the overrides that changed the verdict or the pace of an allowed request.
-
-        ``verdict``, ``override`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned.
-        """
-        if override is not None:
-            page = without_credentials(asked.url)
-            method = asked.request.method
-            logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
-        self.count_used(asked, cached, override, pace)
-
     def count_used(
         self, asked: Asked, cached: CachedRules, override: Override | None, pace: PaceToKeep | None
     ) -> None:
-        """Count a request if overrides changed its verdict or pace, and note which they are."""
+        """Count a request if overrides changed its verdict or pace, and note which they are.
+
+        ``override`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned.
+        """
         of_pace = None
         # Otherwise it is counted already, or there is none.
         if pace is not None and pace.override is not override:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from scrapy_rep.preferences.robots_txt import RobotsTxt
 
 
-_directives: WeakKeyDictionary[Response, PageDirectives] = WeakKeyDictionary()
+DIRECTIVES: WeakKeyDictionary[Response, PageDirectives] = WeakKeyDictionary()
+"""What pages ask of the crawler, as far as its responses were read in a crawl."""
+
 _preferences: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
 _latest: tuple[ref[Response], PageSource] | None = None
@@ -64,7 +66,7 @@ def page_directives(
     ``rfc9309``. Raises ``ValueError`` for an agent without a name and for an unknown profile, but
     never because of a response.
     """
-    said = kept(response)
+    said = DIRECTIVES.get(response)
     if said is not None and agent is None and profile is None:
         return said
     tokens = () if agent is None else tokens_of(product_tokens(agent), RFC9309)
@@ -75,19 +77,8 @@ def page_directives_in_a_crawl(
     response: Response, agent: tuple[str, ...], profile: Profile
 ) -> PageDirectives:
     """Return what a page asks of the crawler, and keep it for callbacks."""
-    said = read(page_source(response), tokens_of(agent, RFC9309), profile)
-    keep(response, said)
+    said = DIRECTIVES[response] = read(page_source(response), tokens_of(agent, RFC9309), profile)
     return said
-
-
-def keep(response: Response, said: PageDirectives) -> None:
-    """Keep what a page asks of the crawler, for the callback that asks for it."""
-    _directives[response] = said
-
-
-def kept(response: Response) -> PageDirectives | None:
-    """Return what :func:`keep` kept of a response; None if it was not read yet."""
-    return _directives.get(response)
 
 
 def usage_preferences(

@@ -82,18 +82,12 @@ class UseOfPages:
         self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
         self._tokens = settings.purpose_tokens
 
-    def concerns(self, cached: CachedRules) -> bool:
-        """Return whether there may be anything to do for the requests that these rules govern.
-
-        Most robots.txt files say nothing about use, and most crawls set no ``REP_PURPOSE_TOKENS``.
-        """
+    def may_refuse(self, cached: CachedRules) -> bool:
+        """Return whether requests that these rules govern may be refused for a purpose."""
         robots = cached.robots
-        return bool(self._tokens) or (robots is not None and speaks_of_use(robots))
-
-    @property
-    def refuses(self) -> bool:
-        """Whether requests may be refused for what their pages would be used for."""
-        return bool(self._purposes)
+        if not self._purposes or robots is None:
+            return False
+        return bool(self._tokens) or speaks_of_use(robots)
 
     def said(self, asked: Asked, cached: CachedRules) -> Noted | None:
         """Return what a site says about a page before it is fetched; None if it says nothing."""

@@ -114,7 +114,6 @@ class HostQueue(Base):  # type: ignore[misc]
         self._unanswered: list[Any] | None = None
         """The arguments of a step whose answer has not come."""
         self._pause_until = 0.0
-        self._is_first = True
         self._asked_at = self._heard_at = self._contact_since = monotonic()
         self._offset = 0.0
         self._failing_since: float | None = None
@@ -296,11 +295,9 @@ class HostQueue(Base):  # type: ignore[misc]
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
         self._buffer.extend(map(self._taken, taken[::2], taken[1::2]))
         self._set(self._to_live, BEAT)
-        if most > 0 and (self._is_first or (has_old and not taken)):
-            self._is_first = False
-            wait = 0 if self._older.move() else wait
         if most > 0 and not taken:
-            pause = min(POLL, wait / MICRO)
+            is_more = has_old and self._older.move()
+            pause = 0.0 if is_more else min(POLL, wait / MICRO)
             self._pause_until = monotonic() + pause
             self._set(self._to_wake, pause)
 

@@ -160,17 +160,6 @@ def test_a_slot_is_full_with_as_many_requests_as_the_settings_allow(
         assert loads.is_full("a") == (most is not None and number >= most)
 
 
-def test_what_the_downloader_no_longer_has_is_lost(time: VirtualTime) -> None:
-    """A download that is cancelled sends no signal; what is on its way is no such one."""
-    (loads, _), kept, lost = loads_with(), request(), request()
-    for page in (kept, lost):
-        loads.sent(page)
-    loads.handed_out(request(), "a")
-    assert loads.lost({kept}) == {lost}
-    loads.left(lost)
-    assert loads.lost({kept}) == set()
-
-
 # --- fetches
 
 
