@@ -213,23 +213,6 @@ class RobotsCache:
                 if flight.task is not None:
                     flight.task.cancel()
 
-    def end_lost(self) -> None:
-        """End the refreshes that have taken longer than any should: a fault has lost them.
-
-        The authority is unreachable then, and what waits for it goes on.
-        """
-        began = monotonic() - self.refresher.longest
-        for authority, flight in list(self._flights.items()):
-            if flight.started > began:
-                break  # those behind it began later
-            del self._flights[authority]
-            lost = self._failure(authority, Cause.TIMEOUT)
-            self._keep(authority, lost)
-            flight.resolve(lost)
-            if flight.task is not None:
-                flight.task.cancel()
-            self._ended(authority)
-
     def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)
         if flight is None:
@@ -239,14 +222,8 @@ class RobotsCache:
             # Only now, as nothing would end a flight that has no task.
             self._flights[authority] = flight
             flight.task = deferred_from_coro(running)
-            # A cancelled flight has its result already. What waits in the scheduler is told twice,
-            # as nothing else would wake it if the first time failed.
-            flight.task.addBoth(lambda _: self._end_again(authority))
+            flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
         return flight
-
-    def _end_again(self, authority: Authority) -> None:
-        if authority not in self._flights:  # the next one may have begun
-            self._ended(authority)
 
     async def _run(
         self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight
@@ -291,16 +268,14 @@ class RobotsCache:
         if authority in self._flights:
             return Miss()
         entry, is_complete = self._store.evicted(authority), False
-        is_evicted = entry is not None
+        is_new = entry is None and self._signal.is_heard
         if entry is None:
             entry, is_complete = self._store.get_nowait(authority)
         now = self._clock()
         current = standing(entry, now, self._policy)
-        is_new = not is_evicted and self._signal.is_heard
         if entry is None or current.decision is Decision.WAIT or is_new:
             return Miss(entry, is_complete=is_complete)
         cached = self._cached(authority, entry, current, now)
-        cached.was_evicted = is_evicted
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(entry, is_resident=True))
@@ -344,8 +319,7 @@ class RobotsCache:
         while self.octets > self._memory_limit and len(self._resident) > 1:
             authority, cached = self._resident.popitem(last=False)
             self.octets -= cached.size
-            entry = without_proxied(cached.entry)
-            self._store.demote(authority, entry, was_evicted=cached.was_evicted)
+            self._store.demote(authority, without_proxied(cached.entry))
             self._stats.inc(names.EVICTED)
 
 

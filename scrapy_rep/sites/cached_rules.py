@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from sys import getsizeof
 from typing import TYPE_CHECKING
 
@@ -43,31 +44,13 @@ class CachedRules:
     was asked for, and the number of ``verdicts``.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_fixed_size",
-        "_in_force",
-        "agent",
-        "answer",
-        "decision",
-        "entry",
-        "failure",
-        "interrupted",
-        "refusal",
-        "robots",
-        "since",
-        "size",
-        "stale",
-        "until",
-        "verdicts",
-        "was_evicted",
-    )
-
     def __init__(
         self, entry: Entry, standing: Standing, robots: ParsedRobotsTxt | None, now: float
     ):
         self.entry = entry
         self.decision, _, self.answer, self.failure, self.until = standing
+        self.body = standing.body
+        """The octets of the rules that are followed, None if none are."""
         self.robots = robots
         in_force = [part for part in (self.answer, self.failure) if part is not None]
         newest = max(map(date_of, in_force), default=now)
@@ -80,22 +63,14 @@ class CachedRules:
         """The refusal that decides, if it does not hold for all requests."""
         if self.failure is not None or self.answer is None or self.answer.holds_for_all:
             self.refusal = None
-        self.was_evicted = False
-        """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
-        self._in_force: RulesInForce | None = None
         self.verdicts = 0
         self.agent: tuple[str, ...] | None = None
 
-    @property
+    @cached_property
     def in_force(self) -> RulesInForce:
         """What decisions by these rules rest on, for those who are told of them."""
-        if self._in_force is None:
-            self._in_force = self._make_in_force()
-        return self._in_force
-
-    def _make_in_force(self) -> RulesInForce:
         answer, failure = self.answer, self.failure
         cause = None if failure is None else str(failure.cause)
         failed = "" if failure is None else failure.exchange
@@ -116,11 +91,6 @@ class CachedRules:
             answer.exchange,
             failed,
         )
-
-    @property
-    def body(self) -> bytes | None:
-        """The octets of the rules that are followed, None if none are."""
-        return self.answer.body if self.robots is not None and self.answer is not None else None
 
     @property
     def unreachable(self) -> bool:

@@ -38,7 +38,6 @@ _TABLE = (
 # A new row gets a higher number than all others, so the lowest number is that of the oldest row.
 _PUT = "INSERT OR REPLACE INTO entries (authority, octets) VALUES (?, ?)"
 _GET = "SELECT octets FROM entries WHERE authority = ?"
-_HAS = "SELECT 1 FROM entries WHERE authority = ?"
 _FORGET = "DELETE FROM entries WHERE authority = ?"
 _OLDEST = "DELETE FROM entries WHERE number = (SELECT min(number) FROM entries)"
 
@@ -58,13 +57,15 @@ class Evicted:
 
     def get(self, authority: Authority) -> Entry | None:
         """Return the entry of ``authority``, ``None`` if it is not here."""
-        found = self._ask(_GET, authority)
-        stored = decode_stored(authority, found) if isinstance(found, bytes) else None
+        if self._database is None:  # as in most crawls
+            return None
+        try:
+            row = self._database.execute(_GET, (str(authority),)).fetchone()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return None
+        stored = decode_stored(authority, row[0]) if row else None
         return None if stored is None else stored.seen_by(_CRAWLER)
-
-    def __contains__(self, authority: Authority) -> bool:
-        """Return whether there is an entry of ``authority``, without reading it."""
-        return self._ask(_HAS, authority) is not None
 
     def put(self, authority: Authority, entry: Entry) -> None:
         """Keep ``entry`` in place of what was kept of ``authority``."""
@@ -97,17 +98,6 @@ class Evicted:
         if self._database is not None:
             self._database.close()
             self._database = None
-
-    def _ask(self, query: str, authority: Authority) -> object:
-        """Return the value that is found, ``None`` if there is none."""
-        if self._database is None:  # as in most crawls
-            return None
-        try:
-            row = self._database.execute(query, (str(authority),)).fetchone()
-        except sqlite3.Error as error:
-            self._give_up(error)
-            return None
-        return row[0] if row else None
 
     def _open(self) -> sqlite3.Connection:
         # A crawl may end in another thread than it began in, and has to close it there.

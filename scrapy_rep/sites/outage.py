@@ -142,8 +142,7 @@ class Outage:
             failing.failed_at = now
         if failing.failures >= FAILURES:
             failing.until = max(failing.until, now + failing.pause)
-        if not isinstance(error, StoreError):
-            error = store_error(error)
+        error = store_error(error)
         has_begun = failing.failures >= FAILURES or question not in self._answered
         if self._since is None and has_begun:
             self._since = now

@@ -152,10 +152,9 @@ class StoreAdapter:
         """Return what was evicted from the memory of this crawl; awaits nothing."""
         return self._evicted.get(authority)
 
-    def demote(self, authority: Authority, entry: Entry, *, was_evicted: bool) -> None:
-        """Keep an entry that memory has no room for; ``was_evicted`` if it came from here."""
-        if not was_evicted or authority not in self._evicted:
-            self._evicted.put(authority, entry)
+    def demote(self, authority: Authority, entry: Entry) -> None:
+        """Keep an entry that memory has no room for."""
+        self._evicted.put(authority, entry)
 
     def get_nowait(self, authority: Authority) -> tuple[Entry | None, bool]:
         """Return what the store keeps of ``authority``, and whether it was asked.

@@ -28,9 +28,8 @@ from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry, StoreError
 
-FLUSH_AFTER, FLUSH_OCTETS = 500, 16 << 20
-"""Entries, and octets of their files, that are changed before an operator's method waits until they
-are written: fewer than any store queues."""
+FLUSH_AFTER = 200
+"""Entries that are changed before an operator's method waits until they are written."""
 
 LONGEST_TURN = 60.0
 """Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
@@ -209,15 +208,11 @@ class Store(ABC):
         What is kept and newer stays. Raises ``ValueError``, one line that names the number of the
         entry, if one is malformed; those before it are kept. Raises :class:`StoreError`.
         """
-        number, octets = 1, 0
+        number = 1
         try:
             for plain in exported:  # which may raise, as json.loads does
-                stored = from_plain(plain)
-                self._put_all(stored)
-                answer = stored.entry.answer
-                octets += len(answer.body or b"") if answer is not None else 0
-                if number % FLUSH_AFTER == 0 or octets > FLUSH_OCTETS:
-                    octets = 0
+                self._put_all(from_plain(plain))
+                if number % FLUSH_AFTER == 0:
                     self.flush()
                 number += 1
         except ValueError as error:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import redis
@@ -27,7 +26,7 @@ from redis.sentinel import Sentinel
 
 from scrapy_rep.stores.redis_uri import CLUSTER, SENTINEL, RedisUri
 from scrapy_rep.stores.stored import StoreError
-from scrapy_rep.stores.thread import StoreThread
+from scrapy_rep.stores.thread import StoreThread, answer_of
 
 Command = tuple[Any, ...]
 
@@ -184,7 +183,7 @@ class ClientThread(StoreThread):
         self._timeout = timeout
         self._client: Client | None = None
 
-    def answer(self, calls: list[tuple[Command, Callable[[Any], Any]]]) -> list[partial[Any]]:
+    def answer(self, calls: list[tuple[Command, Callable[[Any], Any]]]) -> list[Any]:
         """Run the commands together."""
         replies: list[Any]
         try:
@@ -199,13 +198,12 @@ class ClientThread(StoreThread):
                 self.end()
                 self._client = None
             replies = [error] * len(calls)
-        pairs = zip(calls, replies, strict=True)
-        return [partial(self._made, convert, reply) for (_, convert), reply in pairs]
-
-    def _made(self, convert: Callable[[Any], Any], reply: Any) -> Any:
-        if isinstance(reply, Exception):
-            raise StoreError(self._uri.describe(reply))
-        return convert(reply)
+        return [
+            StoreError(self._uri.describe(reply))
+            if isinstance(reply, Exception)
+            else answer_of(convert, reply)
+            for (_, convert), reply in zip(calls, replies, strict=True)
+        ]
 
     def cut(self) -> None:
         """Break the connection: a thread that reads from it gets an error."""

@@ -4,10 +4,9 @@ The caller reads on its own thread, which takes some 20 microseconds while the f
 system's cache. A busy disk may take a thousand times as long. So after a slow look-up another
 thread makes the next ones, and their results are Futures.
 
-Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.sqlite_writer`). A process
-that is killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe
-(write-ahead log, ``synchronous = NORMAL``: only a power cut may take the last commits, never the
-file).
+Another thread writes what was put (:mod:`scrapy_rep.stores.sqlite_writer`). A process that is
+killed loses what it had not written; what was flushed is safe (write-ahead log, ``synchronous =
+NORMAL``: only a power cut may take the last commits, never the file).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
@@ -31,13 +31,14 @@ from scrapy_rep.stores.base import Change, Store, Turn, merging
 from scrapy_rep.stores.sqlite_file import (
     READ_PATIENCE,
     START_PATIENCE,
+    TROUBLES,
     WRITE_PATIENCE,
     DamagedFileError,
     File,
     check_file,
 )
-from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
-from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
+from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Told, Writer
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, store_error
 from scrapy_rep.stores.thread import StoreThread
 from scrapy_rep.stores.uri import UriOptions, path_of
 
@@ -53,6 +54,9 @@ SLOW_READS = 200
 ROOM = AT_ONCE + 64
 """Rows that are dropped in one transaction at most: more than it adds."""
 
+CLOSE_PATIENCE = 10.0
+"""Seconds for which ``close`` waits for the thread."""
+
 
 class SqliteStore(Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
@@ -62,10 +66,10 @@ class SqliteStore(Store):
     share. A damaged file is set aside if ``mends`` is True, and otherwise a ``StoreError``.
 
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
-    call opens the file and starts the threads, so that a crawl that does not start leaves neither.
-    A file that cannot be opened makes each call raise ``StoreError``, and is tried again with each
-    batch. Several threads may use a store, several processes a file. A child process must not use
-    the store of its parent.
+    call opens the file, so that a crawl that does not start leaves none. A file that cannot be
+    opened makes each call raise ``StoreError``, and is tried again with each transaction. Several
+    threads may use a store, several processes a file. A child process must not use the store of its
+    parent.
     """
 
     keeps_pace = True
@@ -138,24 +142,35 @@ class SqliteStore(Store):
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if too many wait, or an earlier one was lost."""
-        bodies = [part.body or b"" for part in (entry.answer, entry.refusal) if part is not None]
-        change = merging(authority, entry, crawler, self._clock())
-        self._change(authority, change, sum(map(len, bodies)))
+        self._change(authority, merging(authority, entry, crawler, self._clock()))
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
         self._change(authority, lambda kept: None)
 
-    def _change(self, authority: Authority, change: Change, octets: int = 0) -> None:
+    def _change(self, authority: Authority, change: Change) -> None:
         self._check()
         key, keep = self._key(authority), self._keep
-        self._writer.put(lambda db: rows.write(db, key, authority, change, keep), octets)
+
+        def write(db: sqlite3.Connection) -> None:
+            rows.write(db, key, authority, change, keep)
+
+        self._writer.put(partial(self._noting, write))
+        self._raise_fault()
+
+    def _noting(self, run: Run, db: sqlite3.Connection) -> None:
+        """Run a change; note an error that is not the file's, or it would be tried for ever."""
+        try:
+            run(db)
+        except TROUBLES:
+            raise
+        except Exception as error:  # noqa: BLE001
+            self._fault = store_error(error)
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another process holds the lease."""
-        self._check()
         key = self._key(authority)
-        return self._writer.ask(lambda db: rows.lease(db, key, seconds, self._turn_clock()))
+        return self._ask(lambda db: rows.lease(db, key, seconds, self._turn_clock()))
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
@@ -168,8 +183,7 @@ class SqliteStore(Store):
 
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
-        self._check()
-        return self._writer.ask(
+        return self._ask(
             lambda db: turns.take(
                 db, self._prefix, host, token, seconds, interval, self._turn_clock()
             )
@@ -201,6 +215,7 @@ class SqliteStore(Store):
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""
         self._check()
         self._writer.flush()
+        self._raise_fault()
 
     def close(self) -> None:
         """Write what is queued, and close the file; within seconds, and quietly."""
@@ -208,10 +223,9 @@ class SqliteStore(Store):
             return
         with self._beginning:
             self._closed = True
-        if self._is_begun:
-            self._writer.close()
-            self._reader.close(0)
-            self._file.close()
+        self._writer.close(CLOSE_PATIENCE)
+        self._reader.close(0)
+        self._file.close()
 
     def _make_room(self, db: sqlite3.Connection) -> None:
         if rows.make_room(db, self._limit, ROOM) and not self._is_full:
@@ -219,15 +233,17 @@ class SqliteStore(Store):
             path, limit = str(self._file.path), self._limit
             logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
 
-    def _tell(self, run: Run) -> None:
+    def _ask(self, run: Run) -> Future[Any]:
         self._check()
-        self._writer.tell(run)
+        return self._writer.ask(run)
+
+    def _tell(self, run: Run) -> None:
+        self._ask(Told(self._noting, run))
 
     def _tell_turn(self, change: Callable[..., None], host: str, *args: object) -> None:
         """Queue a change of a turn, dated now. Raises ``StoreError``."""
-        self._check()
         key, now = self._prefix + host, self._turn_clock()
-        self._writer.tell(lambda db: change(db, key, *args, now), hurry=True)
+        self._tell(lambda db: change(db, key, *args, now))
 
     def _key(self, authority: Authority) -> str:
         return f"{self._prefix}{authority}"
@@ -244,5 +260,4 @@ class SqliteStore(Store):
                 return
             with suppress(StoreError):  # each call will raise it
                 self._file.open(START_PATIENCE)
-            self._writer.start()
             self._is_begun = True

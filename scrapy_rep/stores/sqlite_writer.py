@@ -1,226 +1,123 @@
-"""The thread that writes into the SQLite file, and the queue in front of it.
+"""The thread that writes into the SQLite file.
 
-The queue holds operations, which are done in the order in which they came. So another worker sees
-what the holder of a lease has put before it sees the lease end. An operation has what it runs in a
-transaction, and a Future for its result, if anything waits for that. Many operations share a
-transaction.
+All that waits is done in one transaction, up to :data:`AT_ONCE` changes of entries, in the order in
+which it came. So another worker sees what the holder of a lease has put before it sees the lease
+end.
 
-If another process holds the write lock, or the disk is full, callers do not wait. Operations that
-are only to be written stay in memory, up to :data:`QUEUE_LIMIT` of them. Those that something waits
-for, a lease or a turn, fail with that attempt. The writer tries again after :data:`RETRY_DELAY`
-seconds, or when something asks.
+If another process holds the write lock, or the disk is full, callers do not wait. Changes of
+entries stay in memory, up to :data:`QUEUE_LIMIT` of them, and are tried again with the next call,
+after :data:`RETRY_DELAY` seconds, and when the store is closed. A lease or a turn that is asked for
+fails with that attempt. The end of one is kept, too, unless many changes wait already.
 """
 
 from __future__ import annotations
 
 import logging
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
-from itertools import islice
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from scrapy_rep.stores.sqlite_file import TROUBLES, DamagedFileError, File
+from scrapy_rep.stores.sqlite_file import DamagedFileError, File
 from scrapy_rep.stores.stored import StoreError
+from scrapy_rep.stores.thread import StoreThread
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 256
-"""Operations of one transaction, so that no process holds the lock for long."""
-
-BATCH_DELAY = 0.05
-"""Seconds for which the writer collects operations that nothing waits for."""
+"""Changes of one transaction, so that no process holds the lock for long."""
 
 QUEUE_LIMIT = 10_000
-"""Operations that may wait to be written."""
-
-QUEUE_OCTETS = 64 * 1024 * 1024
-"""Octets of rules that may wait to be written."""
+"""Changes that may wait to be written."""
 
 RETRY_DELAY = 1.0
 """Seconds between two attempts to write."""
 
-FLUSH_PATIENCE, CLOSE_PATIENCE = 60.0, 10.0
-"""Seconds for which ``flush`` and ``close`` wait for the thread."""
+FLUSH_PATIENCE = 60.0
+"""Seconds for which ``flush`` waits for the thread."""
 
 Run = Callable[[sqlite3.Connection], Any]
 
 
-@dataclass(eq=False, slots=True)
-class Operation:
-    """What is to be done in a transaction."""
-
-    run: Run
-    future: Future[Any] | None = None
-    octets: int = 0
-    """Those that it keeps in memory."""
+class Told(partial[None]):
+    """A call that nothing waits for. It raises errors of the file alone."""
 
 
-class Writer:
-    """Does operations on ``file``.
+class Writer(StoreThread):
+    """Changes entries of ``file``, and runs calls; each transaction ends with ``make_room``.
 
-    Each batch ends with ``make_room``. All methods may be called from any thread.
+    A call is a function of the connection. All methods may be called from any thread.
     """
 
+    together = AT_ONCE
+
     def __init__(self, file: File, make_room: Callable[[sqlite3.Connection], None]) -> None:
+        super().__init__()
         self._file = file
         self._make_room = make_room
-        self._queue: deque[Operation] = deque()
-        self._hurry = self._closed = False
-        self._octets = 0
-        self._fault: StoreError | None = None  # why an entry was lost; the next put raises it
-        self._trouble: StoreError | None = None  # what kept the last batch from being written
-        self._wake = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
+        self._changes: list[Run] = []  # what is not yet written
 
-    def start(self) -> None:
-        """Start the thread, once."""
-        self._thread.start()
+    def put(self, change: Run) -> None:
+        """Queue a change, which is kept until it is written, and raises errors of the file alone.
 
-    def put(self, run: Run, octets: int) -> None:
-        """Queue a change of an entry, which keeps so many ``octets`` in memory.
-
-        Raises ``StoreError`` if the queue is full, and if an earlier change was lost.
+        Raises ``StoreError`` if too many wait.
         """
-        with self._wake:
-            if len(self._queue) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
-                raise StoreError(f"too many changes wait to be written: {len(self._queue)}")
-            self._add(Operation(run, octets=octets))
-            self._octets += octets
-            self._raise_fault()
-
-    def tell(self, run: Run, *, hurry: bool = False) -> None:
-        """Queue what nothing waits for. With ``hurry``, raises ``StoreError`` in an outage."""
-        with self._wake:
-            if hurry and self._trouble is not None:  # it would lapse before it is written
-                raise StoreError(str(self._trouble))
-            self._add(Operation(run), hurry=hurry)
-
-    def ask(self, run: Run) -> Future[Any]:
-        """Return a Future of what ``run`` returns; it raises ``StoreError``."""
-        with self._wake:
-            future: Future[Any] = Future()
-            future.set_running_or_notify_cancel()  # so that nothing can cancel it
-            self._add(Operation(run, future), hurry=True)
-            return future
+        if len(self._changes) >= QUEUE_LIMIT:
+            raise StoreError(f"too many changes wait to be written: {len(self._changes)}")
+        self._changes.append(change)
+        self.ask(_nothing)
 
     def flush(self) -> None:
-        """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""
-        if self._queue:  # else there is nothing for which to wait for a lock
+        """Return once all that was queued is written. Raises ``StoreError`` if it is not."""
+        if self._changes or not self.is_idle(0):  # else there is no lock to wait for
             try:
-                self.ask(lambda db: None).result(FLUSH_PATIENCE)
+                self.ask(_nothing).result(FLUSH_PATIENCE)
             except FutureTimeoutError:
                 raise StoreError("the writer did not finish in time") from None
-        with self._wake:
-            self._raise_fault()
 
-    def close(self) -> None:
-        """Write the queue once more, and end the thread."""
-        with self._wake:
-            self._closed = True
-            self._wake.notify_all()
-        self._thread.join(CLOSE_PATIENCE)
-        if lost := len(self._queue):
+    def close(self, seconds: float) -> None:
+        """Write the changes once more, if that ends in time, and end the thread."""
+        if self._changes:
+            with suppress(StoreError):
+                self.ask(_nothing)
+        super().close(seconds)
+        if lost := len(self._changes):
             logger.warning("%a: changes that could not be written: %d", str(self._file.path), lost)
 
-    def _add(self, operation: Operation, *, hurry: bool = False) -> None:
-        """Queue an operation, and wake the writer if it sleeps."""
-        is_first = not self._queue
-        self._queue.append(operation)
-        if hurry or is_first:
-            self._hurry = self._hurry or hurry
-            self._wake.notify_all()
+    def answer(self, calls: list[Run]) -> list[Any]:
+        """Write the changes, and run the calls with the last ones."""
+        answers = self._attempt(calls)
+        self.again = RETRY_DELAY if self._changes else None
+        return answers
 
-    def _raise_fault(self) -> None:
-        fault, self._fault = self._fault, None
-        if fault is not None:
-            raise fault
-
-    # The thread
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._queue or self._closed)
-                if self._closed:
-                    # A lease that is granted now would never be released.
-                    self._fail_asked(StoreError("the store is closed"), len(self._queue))
-                    if not self._queue:
-                        return
-                self._wait(BATCH_DELAY)
-                known = len(self._queue)
-                batch = list(islice(self._queue, AT_ONCE))
-                self._hurry = False
-            error, results = self._attempt(batch)
-            with self._wake:
-                self._trouble = error
-                if error is None:
-                    self._settle(batch, results)
-                    self._hurry = self._hurry or known > AT_ONCE
-                else:
-                    self._fail_asked(error, known)
-                    if self._closed:
-                        return
-                    self._wait(RETRY_DELAY)
-
-    def _wait(self, seconds: float) -> None:
-        """Wait for so long, or until something asks."""
-        self._wake.wait_for(lambda: self._hurry or self._closed, seconds)
-
-    def _attempt(self, batch: list[Operation]) -> tuple[StoreError | None, list[Any]]:
-        """Do the operations; return their results, or why they could not be done.
-
-        An operation that fails by itself has its error as a result.
-        """
+    def _attempt(self, calls: list[Run]) -> list[Any]:
         damage: DamagedFileError | None = None
         for _ in range(3):
             try:
-                with self._file.transaction() as db:
-                    results = [_result(operation, db) for operation in batch]
-                    self._make_room(db)
+                return self._write(calls)
             except DamagedFileError as error:  # noqa: PERF203 (rare; the file is replaced)
                 damage = error
-            except StoreError as error:
-                return error, []
-            else:
-                return None, results
-        return StoreError(f"the file is damaged again and again: {damage}"), []
+            except Exception as error:  # noqa: BLE001
+                if len(self._changes) < AT_ONCE:
+                    self._changes += [call for call in calls if isinstance(call, Told)]
+                return [error] * len(calls)
+        return [StoreError(f"the file is damaged again and again: {damage}")] * len(calls)
 
-    def _settle(self, batch: list[Operation], results: list[Any]) -> None:
-        """Hand out the results of what was written."""
-        for operation, result in zip(batch, results, strict=True):
-            self._queue.popleft()
-            self._octets -= operation.octets
-            if isinstance(result, StoreError):
-                if operation.future is None:
-                    self._fault = result
-                else:
-                    operation.future.set_exception(result)
-            elif operation.future is not None:
-                operation.future.set_result(result)
-
-    def _fail_asked(self, error: StoreError, count: int) -> None:
-        """Fail those of the first ``count`` operations that something waits for."""
-        kept = []
-        for operation in islice(self._queue, count):
-            if operation.future is None:
-                kept.append(operation)
-            else:
-                operation.future.set_exception(error)
-        self._queue = deque([*kept, *islice(self._queue, count, None)])
+    def _write(self, calls: list[Run]) -> list[Any]:
+        while True:
+            changes = self._changes[:AT_ONCE]
+            is_last = len(changes) < AT_ONCE
+            with self._file.transaction() as db:
+                for change in changes:
+                    change(db)
+                answers = [call(db) for call in calls] if is_last else []
+                self._make_room(db)
+            del self._changes[: len(changes)]
+            if is_last:
+                return answers
 
 
-def _result(operation: Operation, db: sqlite3.Connection) -> Any:
-    """Return the result of an operation, or the error that concerns it alone."""
-    try:
-        return operation.run(db)
-    except TROUBLES:
-        raise
-    except StoreError as error:
-        return error
-    except Exception as error:  # noqa: BLE001  # the thread must neither end nor try for ever
-        return StoreError(f"what was put is lost: {type(error).__name__}: {error}")
+def _nothing(db: sqlite3.Connection) -> None:
+    pass

@@ -85,6 +85,8 @@ def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
 
 def store_error(error: BaseException) -> StoreError:
     """Return what a store has raised as a :class:`StoreError`; it may not even have a text."""
+    if isinstance(error, StoreError):
+        return error
     try:
         said = str(error)
     except Exception:  # noqa: BLE001

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from math import inf
@@ -39,6 +39,9 @@ class StoreThread:
     together: ClassVar[int] = 1
     """How many calls are answered together, at most."""
 
+    again: float | None = None
+    """Seconds after which :meth:`answer` is called though nothing waits; None for never."""
+
     def __init__(self) -> None:
         self._waiting: deque[tuple[Any, Future[Any]]] = deque()
         self._under_way: list[tuple[Any, Future[Any]]] = []
@@ -48,9 +51,9 @@ class StoreThread:
         # A daemon, so that a call that hangs does not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="robots.txt store", daemon=True)
 
-    def answer(self, calls: list[Any]) -> Sequence[Callable[[], Any]]:
-        """Return a function for each call, which returns its answer or raises; raise nothing."""
-        return calls
+    def answer(self, calls: list[Any]) -> list[Any]:
+        """Return the answer to each call, or the error that it failed with; raise nothing."""
+        return [answer_of(call) for call in calls]
 
     def cut(self) -> None:
         """Let what hangs fail, if there is a way to do so."""
@@ -105,7 +108,11 @@ class StoreThread:
         while self._take():
             answers = self.answer([call for call, _ in self._under_way])
             for (_, future), answer in zip(self._under_way, answers, strict=True):
-                _give(future, answer)
+                with suppress(InvalidStateError):  # the store was closed meanwhile
+                    if isinstance(answer, Exception):
+                        future.set_exception(store_error(answer))
+                    else:
+                        future.set_result(answer)
             with self._change:  # after all that waits for these calls has heard of it
                 self._under_way, self._began = [], inf
                 self._change.notify_all()
@@ -114,7 +121,7 @@ class StoreThread:
     def _take(self) -> bool:
         """Wait for calls and take them, except for cancelled ones. Return False at the end."""
         with self._change:
-            self._change.wait_for(lambda: self._waiting or self._closed)
+            self._change.wait_for(lambda: self._waiting or self._closed, self.again)
             count = min(self.together, len(self._waiting))
             taken = [self._waiting.popleft() for _ in range(count)]
             self._under_way = [one for one in taken if one[1].set_running_or_notify_cancel()]
@@ -122,14 +129,9 @@ class StoreThread:
             return not self._closed
 
 
-def _give(future: Future[Any], answer: Callable[[], Any]) -> None:
-    """Give a future its answer. Every error is a ``StoreError``, and ends no thread."""
-    with suppress(InvalidStateError):  # the store was closed meanwhile
-        try:
-            found = answer()
-        except StoreError as error:
-            future.set_exception(error)
-        except BaseException as error:  # noqa: BLE001
-            future.set_exception(store_error(error))
-        else:
-            future.set_result(found)
+def answer_of(call: Callable[..., Any], *args: Any) -> Any:
+    """Return what a call returns, or a ``StoreError`` if it raises: that ends no thread."""
+    try:
+        return call(*args)
+    except BaseException as error:  # noqa: BLE001
+        return store_error(error)

@@ -79,7 +79,7 @@ def test_a_fault_of_ours_ends_no_thread(path: Path) -> None:
     store = SqliteStore(path, clock=now, turn_clock=clock)
     faults[0] = 1
     store.put(authority(0), entry(0))
-    with pytest.raises(StoreError, match="lost: ZeroDivisionError: scripted"):
+    with pytest.raises(StoreError, match="ZeroDivisionError: scripted"):
         told(store.lease(authority(), 5.0))
     keep(store, entry(1), 1)
     assert listed(store) == {authority(0): entry(0), authority(1): entry(1)}

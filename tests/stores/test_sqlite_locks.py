@@ -105,21 +105,18 @@ def test_what_waits_is_bounded(
 
 
 def test_in_an_outage_no_end_of_a_turn_takes_the_room_of_an_entry(
-    store: SqliteStore, path: Path
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The turn lapses by itself; what is learnt of sites is kept."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.AT_ONCE", 2)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.QUEUE_LIMIT", 4)
     store.flush()
     with locked(path):
         store.put(authority(1), entry(1))
-
-        def is_refused() -> bool:
-            try:
-                store.end_turn("e.org", "token", 1.0)
-            except StoreError:
-                return True
-            return False
-
-        until(is_refused)
+        for _ in range(10):
+            store.end_turn("e.org", "token", 1.0)
+            with pytest.raises(StoreError, match="locked"):
+                told(store.lease(authority(), 15.0))
         store.put(authority(2), entry(2))
     until(lambda: store.flush() is None)
     assert {*listed(store)} == {authority(1), authority(2)}
