@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
@@ -43,13 +43,7 @@ _LONGEST_COMPARED = 100
 
 _MARKS: Final = dict.fromkeys(map(ord, "-_ "))
 
-
-def _in_a_line(value: object) -> str:
-    """Return the representation of an object, in one line."""
-    try:
-        return printable(repr(value))
-    except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
-        return f"<{type(value).__name__}>"
+T = TypeVar("T")
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
@@ -94,10 +88,11 @@ def _number_in(value: Any) -> float:
         return math.nan
 
 
-def _several(each: Callable[[Any], float]) -> Callable[[Any], tuple[float, ...]]:
-    def check(value: Any) -> tuple[float, ...]:
+def _several(each: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
+    def check(value: Any) -> tuple[T, ...]:
         if isinstance(value, str):
-            value = [part for part in value.strip("[]() ").split(",") if part.strip()]
+            parts = [part.strip(" '\"") for part in value.strip("[]() ").split(",")]
+            value = [part for part in parts if part]
         elif not isinstance(value, (list, tuple)):
             value = [value]
         return tuple(each(part) for part in value)
@@ -116,7 +111,9 @@ def _one_of(*names: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         chosen = str(value)  # 1994 is a profile, too
         if chosen not in names:
-            raise ValueError(f"must be one of {', '.join(names)}{_did_you_mean(value, names)}")
+            meant = _nearest(chosen, names)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise ValueError(f"must be one of {', '.join(names)}{hint}")
         return chosen
 
     return check
@@ -127,12 +124,6 @@ def _nearest(word: str, names: Iterable[str]) -> str | None:
     known = {name.lower().translate(_MARKS): name for name in names}
     found = get_close_matches(word[:_LONGEST_COMPARED].lower().translate(_MARKS), known, n=1)
     return known[found[0]] if found else None
-
-
-def _did_you_mean(value: Any, names: Sequence[str]) -> str:
-    """Return the end of an error message: the spelling that was meant, if one is similar."""
-    meant = _nearest(str(value), names)
-    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def _switch(value: Any) -> bool:
@@ -154,16 +145,7 @@ def _key_prefix(value: Any) -> str:
     return value
 
 
-def _purposes(value: Any) -> tuple[str, ...]:
-    names = value.strip("[]() ").split(",") if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple)):
-        raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
-    found = [str(name).strip(" '\"") for name in names]
-    for name in filter(None, found):
-        if name not in CATEGORIES:
-            meant = _did_you_mean(name, CATEGORIES)
-            raise ValueError(f"must be a list of {', '.join(CATEGORIES)}{meant}")
-    return tuple(dict.fromkeys(filter(None, found)))
+_purpose = _one_of(*CATEGORIES)
 
 
 def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
@@ -173,13 +155,9 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
             value = json.loads(value or "{}")
         except (ValueError, RecursionError):
             value = None
-    must = f"must map some of {', '.join(CATEGORIES)} to product tokens"
     if not isinstance(value, Mapping):
-        raise ValueError(must)
-    for name in value:
-        if name not in CATEGORIES:
-            raise ValueError(f"{must}{_did_you_mean(name, CATEGORIES)}")
-    return {str(purpose): product_tokens(tokens) for purpose, tokens in value.items()}
+        raise ValueError(f"must map some of {', '.join(CATEGORIES)} to product tokens")
+    return {_purpose(name): product_tokens(tokens) for name, tokens in value.items()}
 
 
 def _path(value: Any) -> str:
@@ -245,7 +223,7 @@ class RepSettings:
     noindex: str = _setting(_one_of("keep", "drop"), "keep")
     link_nofollow: bool = _setting(_switch, False)
     preferences: str = _setting(_one_of("off", "report", "skip", "drop"), "report")
-    purposes: tuple[str, ...] = _setting(_purposes, ())
+    purposes: tuple[str, ...] = _setting(_several(_purpose), ())
     purpose_tokens: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict, metadata={_CHECK: _purpose_tokens}
     )
@@ -267,7 +245,7 @@ class RepSettings:
             try:
                 chosen[each.name] = each.metadata[_CHECK](value)
             except (ValueError, TypeError) as error:
-                said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
+                said = (shown(value) or "''") if name == "REP_STORE" else printable(repr(value))
                 raise ValueError(f"{name} = {said}: {error}") from None
         profile = PROFILES[chosen.get("profile", RFC9309.name)]
         if chosen.get("max_ttl", 0) > profile.default_life:
@@ -315,8 +293,8 @@ def obeys(settings: BaseSettings) -> bool:
     try:
         return settings.getbool("ROBOTSTXT_OBEY")
     except (ValueError, TypeError):
-        value = settings.get("ROBOTSTXT_OBEY")
-        raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
+        said = printable(repr(settings.get("ROBOTSTXT_OBEY")))
+        raise ValueError(f"ROBOTSTXT_OBEY = {said}: must be True or False") from None
 
 
 def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:

@@ -12,20 +12,11 @@ from typing import Any
 
 from scrapy_rep.commands.crawl import Project, lack_of_rules, look_up
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.commands.output import (
-    Status,
-    counted,
-    listed,
-    note,
-    painted,
-    say,
-    say_json,
-    shown_url,
-)
+from scrapy_rep.commands.output import Status, counted, listed, note, painted, say, say_json
 from scrapy_rep.commands.sources import governing, read
 from scrapy_rep.gate.explain import LookUp
 from scrapy_rep.preferences.robots_txt import preferences
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_login
 from scrapy_rep.robotstxt.verdict import (
     UNAVAILABLE,
     UNREACHABLE,
@@ -49,7 +40,7 @@ def run(project: Project, options: Namespace) -> Status:
     else:
         for url, one in zip(options.urls, found, strict=True):
             said = told(one.verdict, one.known)
-            say(f"{shown(one.verdict, 10)}  {escaped(shown_url(url))}  {said}")
+            say(f"{shown(one.verdict, 10)}  {escaped(without_login(url))}  {said}")
     return sum_up("check", found)
 
 
@@ -103,7 +94,7 @@ def as_json(url: str, one: LookUp, profile: str) -> dict[str, Any]:
     robots = None if known is None else known.robots
     said = None if robots is None else preferences(robots, one.url, one.agent)
     return {
-        "url": shown_url(url),
+        "url": without_login(url),
         "verdict": word_of(verdict),
         **as_plain(verdict),
         "lack_of_rules": lack_of_rules(known) if known is not None and robots is None else None,

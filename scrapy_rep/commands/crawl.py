@@ -25,18 +25,11 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.commands.output import (
-    EndingError,
-    Status,
-    described,
-    ending,
-    note,
-    shown_url,
-)
+from scrapy_rep.commands.output import EndingError, Status, described, ending, note
 from scrapy_rep.commands.sources import governing, is_url, read, refuse_stdin_twice
 from scrapy_rep.gate.explain import Explainer, LookUp
 from scrapy_rep.gate.identity import Identity
-from scrapy_rep.robotstxt.printable import printable
+from scrapy_rep.robotstxt.printable import printable, without_login
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.sites.cached_rules import CachedRules
 
@@ -64,15 +57,14 @@ class Project:
             return
         try:
             loader = get_spider_loader(given)
-            if name not in loader.list():
-                raise EndingError(f"no spider is called {name}")
-            self.spider = loader.load(name)
-            self.spider.update_settings(self.settings)
-        except EndingError:
-            raise
+            if name in loader.list():
+                self.spider = loader.load(name)
+                self.spider.update_settings(self.settings)
         except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
             said = f"the spider {name} cannot be loaded: {described(error)}"
             raise EndingError(said) from None
+        if self.spider is None:
+            raise EndingError(f"no spider is called {name}")
 
     @cached_property
     def chosen(self) -> RepSettings:
@@ -193,7 +185,7 @@ def _read(source: str) -> Version:
 
 def _fetched(url: str, known: CachedRules) -> Version:
     if known.unreachable:
-        said = f"the robots.txt of {shown_url(url)} is unreachable: {lack_of_rules(known)}"
+        said = f"the robots.txt of {without_login(url)} is unreachable: {lack_of_rules(known)}"
         return Version(error=EndingError(said, Status.UNKNOWN))
     if known.body is not None:
         return Version(known.body)

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from scrapy_rep.commands.check import as_json, look_up_all, shown, sum_up
 from scrapy_rep.commands.crawl import Project, lack_of_rules
-from scrapy_rep.commands.output import Status, painted, say, say_json, shown_url
+from scrapy_rep.commands.output import Status, painted, say, say_json
 from scrapy_rep.exceptions import BY_ROBOTS_TXT
 from scrapy_rep.gate.explain import LookUp
 from scrapy_rep.robotstxt.lines import agent_lines
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_login
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, why
@@ -50,26 +50,19 @@ def run(project: Project, options: Namespace) -> Status:
 
 def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Explanation:
     """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not."""
-    robots = _parse(body, profile)
+    several = {name: ParsedRobotsTxt(body, each) for name, each in PROFILES.items()}  # cut already
+    robots = several[profile]
     verdict = robots.verdict(url, agent)
-    others = [
-        (name, other.verdict(url, agent))
-        for name in PROFILES
-        if name != profile
-        and (other := _parse(body, name)).allowed(url, agent) is not verdict.allowed
-    ]
+    verdicts = [(name, other.verdict(url, agent)) for name, other in several.items()]
+    others = [(name, one) for name, one in verdicts if one.allowed is not verdict.allowed]
     text = robots.text().encode("latin-1").decode("utf-8", "backslashreplace")
     groups = agent_lines(robots.group(robots.tokens_of(agent)))
     lines = text.removesuffix("\n").split("\n")[1:]
     return Explanation(verdict, groups, others, lines)
 
 
-def _parse(body: bytes, profile: str) -> ParsedRobotsTxt:
-    return ParsedRobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
-
-
 def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:
-    say(f"{shown(one.verdict)}: {escaped(shown_url(url))}")
+    say(f"{shown(one.verdict)}: {escaped(without_login(url))}")
     if found is not None:
         rules = why(found.verdict)
     else:

@@ -28,12 +28,12 @@ from scrapy_rep.commands.archives import NewestResponses
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
 from scrapy_rep.commands.crawl import Project, in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.commands.output import EndingError, Status, counted, listed, note, shown_url
+from scrapy_rep.commands.output import EndingError, Status, counted, listed, note
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_stdin_twice, refuse_to_overwrite
 from scrapy_rep.gate.explain import Explainer, asked_for
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.page_url import governed, requested_url
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_login
 from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
 from scrapy_rep.sites.cached_rules import CachedRules
 
@@ -118,7 +118,7 @@ def _ruling_of(
 
 
 class Lines(NamedTuple):
-    """The lines of a chunk, which has so many ``octets``.
+    """The lines of a chunk.
 
     ``given`` has a character for each octet, and ``urls`` are as requested. If a line is not a URL,
     the reason stands in place of the URL. ``by_origin`` are the URLs by what is before their path.
@@ -127,7 +127,6 @@ class Lines(NamedTuple):
     given: list[str]
     urls: list[str]
     by_origin: Mapping[str, list[str]]
-    octets: int
 
 
 def lines_of(chunk: bytes, sent: Callable[[str], str] = str) -> Lines:
@@ -144,7 +143,7 @@ def lines_of(chunk: bytes, sent: Callable[[str], str] = str) -> Lines:
     for url in urls:
         end = url.find("/", 8)
         by_origin[url[:end] if end > 0 else url].append(url)
-    return Lines(lines, urls, by_origin, len(chunk) + 1)
+    return Lines(lines, urls, by_origin)
 
 
 def _requested(line: str) -> str:
@@ -234,17 +233,12 @@ def run(project: Project, options: Namespace) -> Status:
         _progress(options.source, source) as advance,
     ):
         sieve = Sieve(rejected)
-        chunks = chunks_of(source)
-
-        def sort(lines: Lines, find: Find) -> None:
-            _write(sieve.sort(lines, find))
-            advance(lines.octets)
-
+        chunks = chunks_of(source, advance)
         if offline is None or find is None:
-            _sort_in_crawl(project, sieve.rulings, chunks, sort)
+            _sort_in_crawl(project, sieve, chunks)
         else:
             for chunk in chunks:
-                sort(lines_of(chunk, offline.sent), find)
+                _write(sieve.sort(lines_of(chunk, offline.sent), find))
     said = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
     note("filter", f"{counted(sieve.counts.total(), 'line')}: {said or 'none'}")
     return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
@@ -273,18 +267,13 @@ def _offline(offline: Offline, options: Namespace) -> Find:
     return find
 
 
-def _sort_in_crawl(
-    project: Project,
-    rulings: Mapping[str, Ruling],
-    chunks: Iterator[bytes],
-    sort: Callable[[Lines, Find], None],
-) -> None:
+def _sort_in_crawl(project: Project, sieve: Sieve, chunks: Iterator[bytes]) -> None:
     """Sort chunk by chunk, after the rules of all new sites of a chunk are fetched at once."""
 
     async def work(explainer: Explainer) -> None:
         while (chunk := await from_thread(_next_of(chunks))) is not None:
             lines = lines_of(chunk, explainer.sent)
-            unknown = map(usable_authority_of, lines.by_origin.keys() - rulings.keys())
+            unknown = map(usable_authority_of, lines.by_origin.keys() - sieve.rulings.keys())
             authorities = [*{one for one in unknown if one is not None}]
             urls = [one.robots_uri for one in authorities]
             found = await look_up_at_once(explainer, urls, project.options.agent)
@@ -292,15 +281,16 @@ def _sort_in_crawl(
                 authority: _ruling_of(explainer.judge, authority, one.known, one.agent)
                 for authority, one in zip(authorities, found, strict=True)
             }
-            sort(lines, found_for.__getitem__)
+            _write(sieve.sort(lines, found_for.__getitem__))
 
     in_crawl(project, work)
 
 
-def chunks_of(source: BinaryIO) -> Iterator[bytes]:
+def chunks_of(source: BinaryIO, advance: Callable[[int], None]) -> Iterator[bytes]:
     """Yield whole lines as they come, without the last line end and a byte order mark.
 
-    A line longer than :data:`LONGEST` is cut, but stays longer than that.
+    A line longer than :data:`LONGEST` is cut, but stays longer than that. ``advance`` is told the
+    octets that are done with.
     """
     stream: Any = source
     rest, mark = b"", BOM_UTF8
@@ -309,6 +299,7 @@ def chunks_of(source: BinaryIO) -> Iterator[bytes]:
         if end:
             yield (rest + whole).removeprefix(mark)
             rest = mark = b""
+        advance(len(octets))
         rest = (rest + tail)[: LONGEST + 2]  # the last octet may be of a line end
     if last := rest.removeprefix(mark):
         yield last
@@ -318,7 +309,7 @@ def _write(lines: bytes) -> None:
     """Write whole lines; to a terminal nothing that it acts on, and no password."""
     if sys.stdout.isatty():
         shown = lines.decode("utf-8", "surrogateescape").split("\n")
-        shown = [escaped(shown_url(line)) for line in shown]
+        shown = [escaped(without_login(line)) for line in shown]
         lines = "\n".join(shown).encode("utf-8", "surrogateescape")
     sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()

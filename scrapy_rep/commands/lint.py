@@ -7,22 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from scrapy_rep.commands.crawl import Project, versions
-from scrapy_rep.commands.output import (
-    EndingError,
-    Status,
-    counted,
-    note,
-    painted,
-    say,
-    say_json,
-    shown_url,
-)
+from scrapy_rep.commands.output import EndingError, Status, counted, note, painted, say, say_json
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.formats import Located
 from scrapy_rep.records import own_version
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_login
 
 _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
@@ -35,7 +26,7 @@ def run(project: Project, options: Namespace) -> Status:
     worst = Status.CLEAN
     found: list[Located] = []
     several = versions(project, options.sources)
-    for source, version in zip(map(shown_url, options.sources), several, strict=True):
+    for source, version in zip(map(without_login, options.sources), several, strict=True):
         if version.error is not None:
             note("lint", str(version.error))
             worst = max(worst, version.error.status)

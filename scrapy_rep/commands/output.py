@@ -6,7 +6,6 @@ import json
 import logging
 import math
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -17,9 +16,6 @@ from scrapy_rep.records import EXTRAS, needs
 from scrapy_rep.robotstxt.printable import escaped, without_logins
 
 logger = logging.getLogger("scrapy_rep")
-
-_LOGIN = re.compile(r"^([^/\\?#@]*:\s*[/\\]\s*[/\\])[^/\\?#]*@")
-"""User information in a URL, however Scrapy lets its beginning be written."""
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
@@ -97,11 +93,6 @@ def say_json(subcommand: str, results: Sequence[Any]) -> None:
     """Write results as JSON, in the envelope that all subcommands share."""
     held = {"schema": f"scrapy_rep/{subcommand}/1", "results": results}
     say(json.dumps(held, indent=2))
-
-
-def shown_url(url: str) -> str:
-    """Return a URL as it was given, but without user information, which may be a password."""
-    return _LOGIN.sub(r"\1", url)
 
 
 def note(subcommand: str, reason: str) -> None:

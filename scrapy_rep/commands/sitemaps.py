@@ -7,9 +7,9 @@ from typing import Any
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.crawl import Project, known_of, lack_of_rules
-from scrapy_rep.commands.output import EndingError, Status, note, say, say_json, shown_url
+from scrapy_rep.commands.output import EndingError, Status, note, say, say_json
 from scrapy_rep.commands.sources import absolute, governing
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_login
 from scrapy_rep.sites.cached_rules import CachedRules
 
 
@@ -19,7 +19,7 @@ def run(project: Project, options: Namespace) -> Status:
     for url in options.urls:
         authority = governing(url)
         if authority is None:
-            raise EndingError(f"{shown_url(url)}: no robots.txt governs this scheme")
+            raise EndingError(f"{without_login(url)}: no robots.txt governs this scheme")
         sites.setdefault(authority, url)
     worst = Status.CLEAN
     rows: list[dict[str, Any]] = []
@@ -54,5 +54,5 @@ def sitemaps_of(authority: Authority, known: CachedRules) -> list[str]:
             if url := absolute(base, value):
                 named[url] = None
             else:
-                note("sitemaps", f"{authority}: not the URL of a sitemap: {shown_url(value)}")
+                note("sitemaps", f"{authority}: not the URL of a sitemap: {without_login(value)}")
     return [*named]

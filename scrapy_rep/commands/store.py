@@ -14,16 +14,9 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from scrapy_rep.commands.crawl import Project
-from scrapy_rep.commands.output import (
-    EndingError,
-    Status,
-    counted,
-    note,
-    say_json,
-    shown_url,
-    table,
-)
+from scrapy_rep.commands.output import EndingError, Status, counted, note, say_json, table
 from scrapy_rep.commands.sources import governing, opened
+from scrapy_rep.robotstxt.printable import without_login
 from scrapy_rep.sites.store_adapter import open_configured
 from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.base import FLUSH_AFTER
@@ -106,7 +99,7 @@ def _named(store: Store, options: Namespace) -> list[StoredEntry]:
         if stored is None:
             note(
                 f"store {options.action}",
-                f"the store knows nothing of {authority or shown_url(url)}",
+                f"the store knows nothing of {authority or without_login(url)}",
             )
         else:
             found.append(stored)

@@ -21,21 +21,12 @@ from scrapy_rep.access.entry import REFUSALS
 from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of, temporary_in
 from scrapy_rep.commands.archives import Record, read_records
 from scrapy_rep.commands.crawl import Project
-from scrapy_rep.commands.output import (
-    EndingError,
-    Status,
-    counted,
-    listed,
-    note,
-    say,
-    say_json,
-    shown_url,
-)
+from scrapy_rep.commands.output import EndingError, Status, counted, listed, note, say, say_json
 from scrapy_rep.commands.sources import DamagedError, opened, refuse_stdin_twice
 from scrapy_rep.overrides.override import ALLOW, FORBID, REASON, UNREACHABLE_IS_ALLOWED, Override
 from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine, read_lines
 from scrapy_rep.records.recorder import digest_of
-from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped, without_login
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import truncate
@@ -106,7 +97,7 @@ def _compared(logs: Sequence[str], records: Records) -> Iterator[Compared]:
                     yield Compared(log, number, "", NOT_COMPARED, _NO_LINE)
                 else:
                     found = _compare(line, runs.get(line.crawl), records)
-                    yield Compared(log, number, shown_url(line.url), *found)
+                    yield Compared(log, number, without_login(line.url), *found)
         if not is_log:
             raise EndingError(f"{log} is not a decision log")
 

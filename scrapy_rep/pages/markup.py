@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -176,10 +177,18 @@ class Markup:
         return self._whole if "_whole" in self.__dict__ else self._read(whole=False)
 
     def _read(self, *, whole: bool) -> _Elements:
+        """Feed a parser until it has reported everything that is needed."""
         elements = _Elements(whole=whole)
         target: Any = elements
         parser: Any = etree.HTMLParser(target=target, encoding="utf-8")
-        _feed(parser, elements, self._octets)
+        octets = self._octets
+        # A page may have no element, or the rest of it cannot be read.
+        with suppress(etree.LxmlError, ValueError):
+            for start in range(0, len(octets), _PIECE):
+                parser.feed(octets[start : start + _PIECE])
+                if elements.done:
+                    return elements
+            parser.close()
         return elements
 
 
@@ -245,15 +254,3 @@ class _Elements:
 
 def _attribute(attributes: Mapping[str, str], name: str) -> str:
     return (attributes.get(name) or "").strip()
-
-
-def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
-    """Feed the parser until it has reported everything that is needed."""
-    try:
-        for start in range(0, len(octets), _PIECE):
-            parser.feed(octets[start : start + _PIECE])
-            if elements.done:
-                return
-        parser.close()
-    except (etree.LxmlError, ValueError):  # the page has no element, or the rest cannot be read
-        return

@@ -185,10 +185,6 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
     return (name,)
 
 
-_MOST_SEARCHES: Final = 100
-"""Names that are searched for in a text. An index of all names takes as long to make."""
-
-
 class Groups:
     """The groups of a text. It is split once, and may then be asked for thousands of crawlers.
 
@@ -204,17 +200,12 @@ class Groups:
         """The text before the first user-agent line."""
         self._texts: list[str] = pieces[2::2]
         """What follows each of the user-agent lines."""
-        self._joined = "\n".join(["", *pieces[1::2], ""]).lower()
-        """The names, each with a line end before and after it."""
+        self.names: list[tuple[int, str]] = [*enumerate(map(str.lower, pieces[1::2]))]
+        """All names in user-agent lines, in lower case, each with the number of its line."""
+        if profile.several_names_on_a_line:
+            self.names = [(n, name) for n, text in self.names for name in names_of(text, profile)]
         self._spans: dict[int, range] = {}
         self._default: tuple[range, ...] | None = None
-        self._searches = 0
-
-    @cached_property
-    def names(self) -> list[tuple[int, str]]:
-        """All names in user-agent lines, in lower case, each with the number of its line."""
-        several = enumerate(self._joined.split("\n")[1:-1])
-        return [(n, name) for n, value in several for name in names_of(value, self._profile)]
 
     @cached_property
     def lines(self) -> list[int]:
@@ -229,7 +220,7 @@ class Groups:
         except in profiles where only the first counts.
         """
         profile = self._profile
-        if self._joined == "\n*\n" and not profile.group_needs_a_rule:  # as in half of all files
+        if self.names == [(0, DEFAULT)] and not profile.group_needs_a_rule:  # as half of all files
             return Group(DEFAULT, _ONLY, self)
         for token in wanted:
             if spans := self._spans_of(token):
@@ -258,19 +249,8 @@ class Groups:
     def _naming(self, token: str) -> Iterable[int]:
         """Return the numbers of the user-agent lines that name a token, as the profile compares."""
         rule = self._profile.agent_rule
-        if rule == "equal to the token" and not self._profile.several_names_on_a_line:
-            self._searches += 1
-            if self._searches > _MOST_SEARCHES:
-                return self._numbers.get(token, ())
-            found, joined, number, counted = [], self._joined, 0, 0
-            at = joined.find(f"\n{token}\n")
-            while at >= 0:
-                number += joined.count("\n", counted, at)
-                found.append(number)
-                counted, at = at, joined.find(f"\n{token}\n", at + 1)
-            return found
         if token == DEFAULT or rule == "equal to the token":
-            return (number for number, name in self.names if name == token)
+            return self._numbers.get(token, ())
         if rule == "line contains the token":
             return (number for number, name in self.names if token in name)
         return (number for number, name in self.names if name and name in token)
@@ -279,7 +259,7 @@ class Groups:
     def _numbers(self) -> dict[str, list[int]]:
         """The numbers of the user-agent lines with each name."""
         found: dict[str, list[int]] = {}
-        for number, name in enumerate(self._joined.split("\n")[1:-1]):
+        for number, name in self.names:
             found.setdefault(name, []).append(number)
         return found
 

@@ -185,9 +185,9 @@ class Patterns:
         "_literals",
         "_scores",
         "_sizes",
-        "_special",
         "_wild",
         "_within",
+        "special",
         "written",
     )
 
@@ -195,23 +195,15 @@ class Patterns:
         self, written: Iterable[str], form: NormalForm, scores: Scores | None = None
     ) -> None:
         self.written, self._form, self._scores = (*filter(None, written),), form, scores
-        self._special: Sequence[str] | None = None if scores is None else ()
+        self.special: Sequence[str] = ()
+        """The patterns that may not be literals in normal form; most files have none."""
+        joined = "\n".join(self.written) if scores is None else ""
+        if "*" in joined or "$" in joined or "%" in joined:
+            self.special = [p for p in self.written if "*" in p or "$" in p or "%" in p]
+        if form.encodes and not joined.isascii():
+            self.special = [*self.special, *[p for p in self.written if not p.isascii()]]
         self._literals: Collection[str] | None = None
         self._within: Sequence[Wildcard] | None = None
-
-    @property
-    def special(self) -> Sequence[str]:
-        """The patterns that may not be literals in normal form; most files have none."""
-        found = self._special
-        if found is None:
-            found = ()
-            joined = "\n".join(self.written)
-            if "*" in joined or "$" in joined or "%" in joined:
-                found = [p for p in self.written if "*" in p or "$" in p or "%" in p]
-            if self._form.encodes and not joined.isascii():
-                found = [*found, *[p for p in self.written if not p.isascii()]]
-            self._special = found
-        return found
 
     @property
     def size(self) -> int:
@@ -247,11 +239,7 @@ class Patterns:
         """Parse patterns, each given as written and in the form to compare."""
         octets = self._form.octets
         found = [Wildcard(pattern, text, octets(pattern), form) for pattern, text in patterns]
-        return sorted(found, key=_score, reverse=True)
-
-    def _known(self, prefix: str) -> tuple[int, str]:
-        """Return the score of a literal, and the literal as written."""
-        return (self._form.octets(prefix), prefix) if self._scores is None else self._scores[prefix]
+        return sorted(found, key=lambda one: one.score, reverse=True)
 
     def best(self, path: str, written: str | None, steps: int) -> tuple[int, Sequence[str]]:
         """Return the highest score of a pattern that matches, and all patterns with that score.
@@ -266,18 +254,14 @@ class Patterns:
         for size in self._sizes:
             text = path[:size]
             if text in literals:
-                other, text = self._known(text)
-                if other > score:
-                    score, found = other, [text]
                 if self._scores is None:  # a shorter one has fewer octets
+                    score, found = self._form.octets(text), [text]
                     break
-        if self._special:
+                if self._scores[text][0] > score:
+                    score, found = self._scores[text][0], [self._scores[text][1]]
+        if self.special:
             score, found, steps = best_of(self._wild, path, score, found, steps)
             if written is not None:
                 score, found, _ = best_of(self.within_escapes(), written, score, found, steps)
                 found = [*dict.fromkeys(found)]
         return score, found
-
-
-def _score(one: Wildcard) -> int:
-    return one.score

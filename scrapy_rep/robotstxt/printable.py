@@ -6,8 +6,10 @@ import re
 
 _LONGEST = 200
 
-_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
-"""The user information of a URL."""
+_LOGIN = re.compile(r"^([^/\\?#@]*:\s*[/\\]\s*[/\\])[^/\\?#]*@")
+"""The beginning of a URL, however Scrapy lets it be written, and the user information after it."""
+_LOGIN_WITHIN = re.compile(r"(?<=://)[^/?#\s]*@")
+"""The user information of a URL within a text."""
 
 
 def escaped(text: str) -> str:
@@ -32,7 +34,7 @@ def printable(text: str | bytes | None) -> str:
 
 def without_logins(text: str) -> str:
     """Return a text without the user information of the URLs in it, as in what an error says."""
-    return _LOGIN.sub("", text)
+    return _LOGIN_WITHIN.sub("", text)
 
 
 def printable_error(error: BaseException) -> str:
@@ -48,13 +50,8 @@ def printable_error(error: BaseException) -> str:
 
 
 def without_login(url: str) -> str:
-    """Return a URL without user information; most have none."""
-    scheme, separator, rest = url.partition("://")
-    if "@" not in rest:
-        return url
-    ends = [end for end in map(rest.find, "/?#") if end >= 0]
-    end = min(ends, default=len(rest))
-    return f"{scheme}{separator}{rest[:end].rpartition('@')[2]}{rest[end:]}"
+    """Return a URL as it is written, without user information; most have none."""
+    return _LOGIN.sub(r"\1", url) if "@" in url else url
 
 
 def without_credentials(url: str) -> str:

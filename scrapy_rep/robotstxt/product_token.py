@@ -138,13 +138,9 @@ def _tokens_of(given: tuple[str | bytes, ...], profile: Profile) -> tuple[str, .
     """Return the tokens. A crawler has few names and asks many hosts, so they are kept: to look
     them up takes a sixth of the time.
     """
-    found = []
-    for written in given:
-        name = written.decode("latin-1") if isinstance(written, bytes) else written
-        token = token_of(name, profile) if isinstance(name, str) else None
-        if token:
-            found.append(token.lower())
-    return tuple(found)
+    names = [one.decode("latin-1") if isinstance(one, bytes) else one for one in given]
+    tokens = [token_of(name, profile) for name in names if isinstance(name, str)]
+    return tuple([token.lower() for token in tokens if token])
 
 
 def token_of(name: str, profile: Profile) -> str | None:

@@ -522,7 +522,9 @@ def test_a_mark_that_comes_in_pieces_is_none_either() -> None:
     """A pipe gives what is there."""
     octets = [bytes([octet]) for octet in codecs.BOM_UTF8 + b"https://e.org/a\nb"]
     source: Any = SimpleNamespace(read1=lambda _: octets.pop(0) if octets else b"")
-    assert [*chunks_of(source)] == [b"https://e.org/a", b"b"]
+    told: list[int] = []
+    assert [*chunks_of(source, told.append)] == [b"https://e.org/a", b"b"]
+    assert sum(told) == len(codecs.BOM_UTF8) + 17
 
 
 @rows("end", [b"", b"\n"])
