@@ -68,7 +68,7 @@ def judge(client: Any, queue: Any, key: str = KEY) -> None:
     It does so once a second, so the last time is moved.
     """
     queue._step(0)
-    queue._contact_since -= redis_queue.SILENT_FOR + 1.0
+    queue._contact._since -= redis_queue.SILENT_FOR + 1.0
     client.zincrby(f"{key}:workers", -2e6, queue._worker)
     queue._step(0)
 
@@ -418,9 +418,9 @@ def test_nobody_is_dead_because_the_clock_was_set_forward(client: Any) -> None:
     push(queue, *pages("a", 1))
     queue._step(1)
     other._step(0)
-    other._contact_since -= redis_queue.SILENT_FOR + 1.0  # it has been in contact for long
+    other._contact._since -= redis_queue.SILENT_FOR + 1.0  # it has been in contact for long
     shift(client, 3_600.0)
-    other._offset -= 3_600.0
+    other._contact._offset -= 3_600.0
     for _ in range(3):
         other._step(0)
     name = queue._worker

@@ -55,7 +55,8 @@ def test_a_worker_that_is_cut_off_hands_out_nothing(
     server: RedisServer, time: VirtualTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others may have got what it has read ahead. It goes on when Redis is back."""
-    monkeypatch.setattr("scrapy_rep.redis_queue.monotonic", time)
+    for module in ("redis_queue", "redis_queue.contact"):
+        monkeypatch.setattr(f"scrapy_rep.{module}.monotonic", time)
     with redis.Redis(port=server.port, **AT_ONCE) as client:
         worker = Worker(client, time)
         queue, frontier = worker.queue, worker.crawl.frontier
@@ -83,7 +84,7 @@ def test_a_script_does_not_go_on_with_what_others_have_got(client: Any) -> None:
     push(queue, *(f"https://{number}.example/" for number in range(4)))
     first = queue.pop()
     silent(client, queue)
-    queue._heard_at -= SILENT_FOR + 1.0
+    queue._contact._heard_at -= SILENT_FOR + 1.0
     judge(client, other)
     found = [first.url, *popped(queue), *popped(other)]
     assert max(Counter(found[1:]).values()) == 1
@@ -95,7 +96,7 @@ def test_a_script_that_is_slow_gives_signs_of_life(client: Any) -> None:
     push(queue, *pages("a", 1), *pages("b", 1))
     queue.pop()
     silent(client, queue)
-    queue._heard_at -= SILENT_FOR / 2
+    queue._contact._heard_at -= SILENT_FOR / 2
     assert queue.pop() is not None
     assert client.zscore(f"{KEY}:workers", queue._worker) > 1
 
@@ -106,8 +107,8 @@ def test_a_worker_that_stood_still_declares_nobody_dead(client: Any) -> None:
     push(queue, *pages("a", 1))
     queue._step(1)
     other._step(0)
-    other._contact_since -= 2 * SILENT_FOR
-    other._heard_at -= SILENT_FOR
+    other._contact._since -= 2 * SILENT_FOR
+    other._contact._heard_at -= SILENT_FOR
     silent(client, queue)
     client.zincrby(f"{KEY}:workers", -2e6, other._worker)
     other._step(0)

@@ -42,6 +42,7 @@ from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.cluster import UNDER_WAY
 from scrapy_rep.frontier.frontier import frontier_of
 from scrapy_rep.frontier.request_state import comes_back
+from scrapy_rep.redis_queue.contact import Contact
 from scrapy_rep.redis_queue.next_step import MICRO, NextStep
 from scrapy_rep.redis_queue.older import OlderRequests
 from scrapy_rep.redis_queue.pushes import Pushes, name_of, place_of
@@ -114,8 +115,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._unanswered: list[Any] | None = None
         """The arguments of a step whose answer has not come."""
         self._pause_until = 0.0
-        self._asked_at = self._heard_at = self._contact_since = monotonic()
-        self._offset = 0.0
+        self._contact = Contact(SILENT_FOR)
         self._failing_since: float | None = None
         self._has_complained = False
         self._to_tell = Alarm(lambda: self._try(self._step, 0))
@@ -262,9 +262,9 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def check(self) -> bool:
         """Return whether this worker counts as alive: ask, if it has heard nothing for long."""
-        if monotonic() > self._heard_at + SILENT_FOR / 3:
+        if self._contact.is_old:
             self._try(self._step, 0)
-        is_alive = monotonic() < self._heard_at + 0.9 * SILENT_FOR
+        is_alive = self._contact.is_alive
         if not is_alive:
             self._set(self._to_wake, RETRY)
         return is_alive
@@ -278,7 +278,7 @@ class HostQueue(Base):  # type: ignore[misc]
             self._note_done()
             self._unanswered = self._arguments(most)
             self._to_tell.cancel()
-            self._asked_at = monotonic()
+            self._contact.asks()
         reply = self._step_script(self._keys, self._unanswered)
         server_time, state, wait, moved, has_old, *taken = octets(reply)
         self._heard(server_time / MICRO)
@@ -303,12 +303,9 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
-        now = monotonic()
-        may_judge = self._contact_since + SILENT_FOR < now <= self._heard_at + SILENT_FOR / 3
-        server_time = now + self._offset if may_judge else 0.0
         beyond = 0 if self._frontier is None else int(UNDER_WAY * MICRO)
         argv = [self._worker, f"{self._steps:0{_STEP_DIGITS}}", most]
-        argv += [int(SILENT_FOR * MICRO), int(server_time * MICRO), beyond, 0, 0]
+        argv += [int(SILENT_FOR * MICRO), int(self._contact.server_time * MICRO), beyond, 0, 0]
         return argv + self._next.arguments()
 
     def _entries(self) -> list[bytes]:
@@ -354,19 +351,11 @@ class HostQueue(Base):  # type: ignore[misc]
         self._next.back += [entry for entry in octets(mine) if entry not in known]
 
     def _heard(self, server_time: float) -> None:
-        """Note that the server has answered, and since when it has done so without a break.
-
-        The answer may have taken long: this worker counts as alive from when it asked first.
-        """
-        now = monotonic()
-        offset = server_time - now
-        if now > self._heard_at + SILENT_FOR / 3 or abs(offset - self._offset) > RETRY:
-            self._contact_since = now  # nobody is dead, or the clock of the server was set
-        self._heard_at, self._offset = self._asked_at, offset
+        """Note that the server has answered."""
+        self._contact.heard(server_time)
         if self._failing_since is not None:
-            logger.warning(
-                "The queue in Redis answers again after %.0f s", now - self._failing_since
-            )
+            seconds = monotonic() - self._failing_since
+            logger.warning("The queue in Redis answers again after %.0f s", seconds)
             self._failing_since = None
 
     def _begin_anew(self) -> None:
