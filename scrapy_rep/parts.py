@@ -192,6 +192,7 @@ class Parts:
                 self.cache.interrupt(monotonic() - _GRACE, self.gate.is_direct)
                 self.turns.return_all()
             self.turns.end_lost()  # a download that is cancelled sends no signal
+            self.cache.end_lost()
             # A fetch that nothing waits for, such as one in the background, must not keep the
             # spider from being idle, and the crawl from its end.
             fetches = self.places.fetches.keys()

@@ -213,6 +213,23 @@ class RobotsCache:
                 if flight.task is not None:
                     flight.task.cancel()
 
+    def end_lost(self) -> None:
+        """End the refreshes that have taken longer than any should: a fault has lost them.
+
+        The authority is unreachable then, and what waits for it goes on.
+        """
+        began = monotonic() - self.refresher.longest
+        for authority, flight in list(self._flights.items()):
+            if flight.started > began:
+                break  # those behind it began later
+            del self._flights[authority]
+            lost = self._failure(authority, Cause.TIMEOUT)
+            self._keep(authority, lost)
+            flight.resolve(lost)
+            if flight.task is not None:
+                flight.task.cancel()
+            self._ended(authority)
+
     def _flight(self, authority: Authority, request: Any, miss: Miss) -> SingleFlight:
         flight = self._flights.get(authority)
         if flight is None:
@@ -222,8 +239,14 @@ class RobotsCache:
             # Only now, as nothing would end a flight that has no task.
             self._flights[authority] = flight
             flight.task = deferred_from_coro(running)
-            flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
+            # A cancelled flight has its result already. What waits in the scheduler is told twice,
+            # as nothing else would wake it if the first time failed.
+            flight.task.addBoth(lambda _: self._end_again(authority))
         return flight
+
+    def _end_again(self, authority: Authority) -> None:
+        if authority not in self._flights:  # the next one may have begun
+            self._ended(authority)
 
     async def _run(
         self, authority: Authority, request: Any, miss: Miss, flight: SingleFlight

@@ -104,6 +104,13 @@ class Refresher:
         self._paused = paused
         self._timeout = timeout
         self._longest_round = timeout + sum(timeout + max(timeout, delay) for delay in delays)
+        term = LEASE_TERM if self.store.has_store else 0.0
+        self.longest = 2.0 * self._longest_round + term + 1.0
+        """The seconds after which a refresh must be over, with some to spare.
+
+        With a store, this worker may wait for the term of a lease and for a whole round of another
+        worker before it makes its own.
+        """
 
     async def refresh(
         self,

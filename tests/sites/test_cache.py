@@ -45,6 +45,24 @@ async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
     assert max(bench.script.most_under_way.values()) == 1
 
 
+async def test_a_fetch_that_is_lost_holds_up_no_request() -> None:
+    """What waits for it is refused when it has taken longer than any should; nothing else is."""
+    lost: Deferred[Any] = Deferred()
+    bench = Bench(lost, Deferred(), RULES)
+    asking, later = ask(bench), ask(bench, 1)
+    await settle()
+    bench.cache._flights[HERE].started -= 3_600.0
+    bench.cache.end_lost()
+    known = await asking
+    assert (known.decision, known.cause) == (Decision.DISALLOW_ALL, "timeout")
+    assert (bench.cache.flights, later.called) == (1, False)
+    lost.callback(RULES)
+    await settle()
+    assert await ask(bench) is known
+    bench.cache.interrupt()
+    await later
+
+
 # --- cancelled requests
 
 SEEDS = 200
