@@ -142,20 +142,22 @@ class SqliteStore(Store):
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if too many wait, or an earlier one was lost."""
-        self._change(authority, merging(authority, entry, crawler, self._clock()))
+        bodies = [part.body or b"" for part in (entry.answer, entry.refusal) if part is not None]
+        change = merging(authority, entry, crawler, self._clock())
+        self._change(authority, change, sum(map(len, bodies)))
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
         self._change(authority, lambda kept: None)
 
-    def _change(self, authority: Authority, change: Change) -> None:
+    def _change(self, authority: Authority, change: Change, octets: int = 0) -> None:
         self._check()
         key, keep = self._key(authority), self._keep
 
         def write(db: sqlite3.Connection) -> None:
             rows.write(db, key, authority, change, keep)
 
-        self._writer.put(partial(self._noting, write))
+        self._writer.put(partial(self._noting, write), octets)
         self._raise_fault()
 
     def _noting(self, run: Run, db: sqlite3.Connection) -> None:

@@ -5,8 +5,9 @@ which it came. So another worker sees what the holder of a lease has put before 
 end.
 
 If another process holds the write lock, or the disk is full, callers do not wait. Changes of
-entries stay in memory, up to :data:`QUEUE_LIMIT` of them, and are tried again with the next call,
-after :data:`RETRY_DELAY` seconds, and when the store is closed. A lease or a turn that is asked for
+entries stay in memory, up to :data:`QUEUE_LIMIT` or :data:`QUEUE_OCTETS`, and are tried again with
+the next call, after :data:`RETRY_DELAY` seconds, and when the store is closed: not with the next
+change, as on a full disk an attempt takes as long as a success. A lease or a turn that is asked for
 fails with that attempt. The end of one is kept, too, unless many changes wait already.
 """
 
@@ -31,6 +32,9 @@ AT_ONCE = 256
 
 QUEUE_LIMIT = 10_000
 """Changes that may wait to be written."""
+
+QUEUE_OCTETS = 128 << 20
+"""Octets of rules that may wait to be written: more than an import puts before it flushes."""
 
 RETRY_DELAY = 1.0
 """Seconds between two attempts to write."""
@@ -57,17 +61,21 @@ class Writer(StoreThread):
         super().__init__()
         self._file = file
         self._make_room = make_room
-        self._changes: list[Run] = []  # what is not yet written
+        self._changes: list[tuple[Run, int]] = []  # what is not yet written, and its octets
+        self._octets = 0
 
-    def put(self, change: Run) -> None:
+    def put(self, change: Run, octets: int) -> None:
         """Queue a change, which is kept until it is written, and raises errors of the file alone.
 
-        Raises ``StoreError`` if too many wait.
+        It keeps so many ``octets`` in memory. Raises ``StoreError`` if too many wait.
         """
-        if len(self._changes) >= QUEUE_LIMIT:
-            raise StoreError(f"too many changes wait to be written: {len(self._changes)}")
-        self._changes.append(change)
-        self.ask(_nothing)
+        with self._change:
+            if len(self._changes) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
+                raise StoreError(f"too many changes wait to be written: {len(self._changes)}")
+            self._changes.append((change, octets))
+            self._octets += octets
+        if self.again is None:  # else the thread tries again by itself
+            self.ask(_nothing)
 
     def flush(self) -> None:
         """Return once all that was queued is written. Raises ``StoreError`` if it is not."""
@@ -89,7 +97,9 @@ class Writer(StoreThread):
     def answer(self, calls: list[Run]) -> list[Any]:
         """Write the changes, and run the calls with the last ones."""
         answers = self._attempt(calls)
-        self.again = RETRY_DELAY if self._changes else None
+        self.again = None  # a change that comes before this is seen below; a later one asks
+        if self._changes:
+            self.again = RETRY_DELAY
         return answers
 
     def _attempt(self, calls: list[Run]) -> list[Any]:
@@ -101,7 +111,7 @@ class Writer(StoreThread):
                 damage = error
             except Exception as error:  # noqa: BLE001
                 if len(self._changes) < AT_ONCE:
-                    self._changes += [call for call in calls if isinstance(call, Told)]
+                    self._changes += [(call, 0) for call in calls if isinstance(call, Told)]
                 return [error] * len(calls)
         return [StoreError(f"the file is damaged again and again: {damage}")] * len(calls)
 
@@ -110,11 +120,13 @@ class Writer(StoreThread):
             changes = self._changes[:AT_ONCE]
             is_last = len(changes) < AT_ONCE
             with self._file.transaction() as db:
-                for change in changes:
+                for change, _ in changes:
                     change(db)
                 answers = [call(db) for call in calls] if is_last else []
                 self._make_room(db)
-            del self._changes[: len(changes)]
+            with self._change:
+                del self._changes[: len(changes)]
+                self._octets -= sum(octets for _, octets in changes)
             if is_last:
                 return answers
 

@@ -6,6 +6,7 @@ import logging
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -193,6 +194,30 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(
         assert told(store.get(authority(0))) == entry(0)
     until(lambda: store.flush() is None)
     assert held(path, *range(1_000)) == [*map(entry, range(1_000))]
+
+
+def test_on_a_full_disk_no_change_costs_an_attempt(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt makes and compresses up to 256 rows, as fast as a site is learnt of."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 60.0)
+    store.flush()
+    attempts = 0
+    make_room = store._writer._make_room
+
+    def count(db: Any) -> None:
+        nonlocal attempts
+        attempts += 1
+        make_room(db)
+
+    monkeypatch.setattr(store._writer, "_make_room", count)
+    with no_file_beyond(1):
+        for number in range(20):
+            store.put(authority(number), entry(number, body=rules(number)))
+            store._writer.is_idle(5.0)
+    assert attempts == 1
+    store.flush()
+    assert held(path, *range(20)) == [entry(n, body=rules(n)) for n in range(20)]
 
 
 def test_a_full_database_is_a_store_error(store: SqliteStore, path: Path) -> None:

@@ -104,6 +104,22 @@ def test_what_waits_is_bounded(
     assert len(listed(store)) == 50
 
 
+def test_the_octets_that_wait_are_bounded(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand of the largest files would take 5 GB. What is written makes room again."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.QUEUE_OCTETS", 100_000)
+    store.flush()
+    for _ in range(2):
+        with locked(path):
+            for number in range(10):
+                store.put(authority(number), entry(number, body=bytes(10_000)))
+            with pytest.raises(StoreError, match="too many changes wait to be written: 10"):
+                store.put(authority(10), entry(10))
+        until(lambda: store.flush() is None)
+    assert len(listed(store)) == 10
+
+
 def test_in_an_outage_no_end_of_a_turn_takes_the_room_of_an_entry(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
