@@ -91,11 +91,11 @@ def _number_in(value: Any) -> float:
 def _several(each: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     def check(value: Any) -> tuple[T, ...]:
         if isinstance(value, str):
-            parts = [part.strip(" '\"") for part in value.strip("[]() ").split(",")]
-            value = [part for part in parts if part]
+            value = value.strip("[]() ").split(",")
         elif not isinstance(value, (list, tuple)):
             value = [value]
-        return tuple(each(part) for part in value)
+        parts = [part.strip(" '\"") if isinstance(part, str) else part for part in value]
+        return tuple(each(part) for part in parts if part != "")
 
     return check
 

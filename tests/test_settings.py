@@ -155,6 +155,12 @@ def test_an_empty_text_switches_off_what_is_off_by_default() -> None:
     assert read(**dict.fromkeys(off, "")) == read()
 
 
+def test_a_list_may_come_from_a_text_that_was_split() -> None:
+    """`os.environ.get("PURPOSES", "").split(",")`: with white space, or with nothing in it."""
+    assert read(REP_PURPOSES=["train-ai", " tdm"]).purposes == ("train-ai", "tdm")
+    assert read(REP_PURPOSES=[""]).purposes == ()
+
+
 @rows("name", FIELDS)
 def test_a_setting_may_be_given_on_the_command_line(name: str) -> None:
     """`-s NAME=VALUE` gives text."""

@@ -204,6 +204,10 @@ class Groups:
         """All names in user-agent lines, in lower case, each with the number of its line."""
         if profile.several_names_on_a_line:
             self.names = [(n, name) for n, text in self.names for name in names_of(text, profile)]
+        self._numbers: dict[str, list[int]] = {}
+        """The numbers of the user-agent lines with each name."""
+        for number, name in self.names:
+            self._numbers.setdefault(name, []).append(number)
         self._spans: dict[int, range] = {}
         self._default: tuple[range, ...] | None = None
 
@@ -254,14 +258,6 @@ class Groups:
         if rule == "line contains the token":
             return (number for number, name in self.names if token in name)
         return (number for number, name in self.names if name and name in token)
-
-    @cached_property
-    def _numbers(self) -> dict[str, list[int]]:
-        """The numbers of the user-agent lines with each name."""
-        found: dict[str, list[int]] = {}
-        for number, name in self.names:
-            found.setdefault(name, []).append(number)
-        return found
 
     def _span(self, number: int) -> range:
         """Return the numbers of all user-agent lines of the group that one belongs to."""
