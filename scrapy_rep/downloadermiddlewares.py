@@ -218,14 +218,13 @@ class RepDownloaderMiddleware:
 
     def _look_around(self) -> None:
         """Log which parts of this package are not enabled, and what else checks requests."""
-        enabled = self._crawler.get_downloader_middleware
-        if enabled(RepLastStep) is None:
+        if self._enabled(RepLastStep) is None:
             self._has_last_step = False
             logger.warning(
                 "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a "
                 "pace are spaced before other middlewares, which may hold them up"
             )
-        if (other := enabled(RobotsTxtMiddleware)) is not None:
+        if (other := self._enabled(RobotsTxtMiddleware)) is not None:
             logger.warning(
                 "%s is enabled as well: both it and scrapy_rep check each request. Set it to None "
                 "in DOWNLOADER_MIDDLEWARES if it is not needed",
@@ -243,6 +242,13 @@ class RepDownloaderMiddleware:
                 "Requests wait in the downloader, and count towards CONCURRENT_REQUESTS. Set "
                 'SCHEDULER to "scrapy_rep.RepScheduler", so that they wait in the scheduler'
             )
+
+    def _enabled(self, cls: type[Any]) -> Any:
+        """Return the downloader middleware of a class; None if it is not enabled."""
+        try:
+            return self._crawler.get_downloader_middleware(cls)
+        except AttributeError:  # a custom downloader may not show its middlewares
+            return None
 
     async def _end_crawl(self) -> None:
         """End the crawl, which has just sent ``engine_started``, before its first request."""

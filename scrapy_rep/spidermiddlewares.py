@@ -65,6 +65,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def __init__(self, crawler: Crawler):
         super().__init__(crawler)
         settings = RepSettings.from_settings(crawler.settings)
+        if frontier_of(crawler) is None:  # later Scrapy would log three errors of its own as well
+            raise ValueError(NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
         self._drops_noindex = self._obeys and settings.noindex == "drop"

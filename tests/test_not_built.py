@@ -17,6 +17,7 @@ from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pytest
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
@@ -108,6 +109,19 @@ class HiddenAfter(RepDownloaderMiddleware):
         raise NotConfigured("not today")
 
 
+class WithoutMiddlewares:
+    """A downloader of a project's own, which runs none of the middlewares."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """It is never asked for anything."""
+
+    def fetch(self, request: Request) -> None:
+        """Nothing is requested."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
 HERE = __name__
 PAGES_OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"}
 SAID = r"\.Unconfigured is not configured: SHOP_DSN is not set,\\nand neither is SHOP_HOST$"
@@ -134,6 +148,7 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         (by_hand(**middlewares("HiddenInside")), r"robots.txt cannot be obeyed: not\\ntoday"),
         (by_hand(**middlewares("Hidden"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
         (by_hand(**middlewares("HiddenAfter"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
+        (obey(DOWNLOADER=f"{HERE}.WithoutMiddlewares"), NOT_BUILT),
         (BY_HAND | {"ROBOTSTXT_OBEY": True}, "lacks RepDownloaderMiddleware"),
         (WITHOUT | {"SCHEDULER": "scrapy_rep.RepScheduler"}, NOT_BUILT),
         (LAST_STEP_ALONE, NOT_BUILT),

@@ -79,11 +79,11 @@ class Judge:
         if cached.note_agent(asked.agent) or overrides is not None:
             self._weigh(asked.authority, cached)
         pace, refusal = self._pace(asked, cached, overrides), None
-        if pace.pace is not None and (found := self._paces.refusal(pace.pace)) is not None:
-            refusal = RobotsForbidden(found, asked.authority, by=BY_PACE)
-        elif self._use is not None:
+        if self._use is not None:
             noted = self._use.said(asked, cached)
             refusal = self._use.refusal(asked, noted)
+        if pace.pace is not None and (found := self._paces.refusal(pace.pace)) is not None:
+            refusal = RobotsForbidden(found, asked.authority, by=BY_PACE)
         # The robots.txt itself is always allowed (RFC 9309 section 2.2.2).
         if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
             return Judgement(refusal, override=override, pace=pace)

@@ -15,7 +15,9 @@ from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.python import global_object_name
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import MODES, crawl_in_child, visit
@@ -261,6 +263,29 @@ async def test_a_downloader_without_slots_is_not_stuck(site: Site, mode: str, wh
     assert len(result.downloaded) == 3
     assert len(slow.page_hits) == 6
     assert min(gaps(slow)) >= 0.1
+
+
+class HidingDownloader(SlotlessDownloader):
+    """Does not show its middlewares."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._chain = self.__dict__.pop("middleware")
+
+    def fetch(self, request: Request) -> Deferred[Any]:
+        """What a request comes to."""
+        self.active.add(request)
+        fetching = self._chain.download_async(self._download, request)
+        return deferred_from_coro(fetching).addBoth(self._done, request)
+
+
+async def test_a_pace_is_kept_by_a_downloader_that_hides_its_middlewares(site: Site) -> None:
+    """Without the last step, which is asked for and not found."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    settings = {**SLOTLESS, "DOWNLOADER": global_object_name(HidingDownloader)}
+    await visit([slow.url(f"/{number}") for number in range(3)], by=by_hand, **settings)
+    assert len(slow.page_hits) == 3
+    assert min(gaps(slow)) >= 0.09
 
 
 async def test_a_long_wait_in_place_leaves_its_place_to_others(site: Site) -> None:
