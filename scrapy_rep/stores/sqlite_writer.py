@@ -6,9 +6,9 @@ end.
 
 If another process holds the write lock, or the disk is full, callers do not wait. Changes of
 entries stay in memory, up to :data:`QUEUE_LIMIT` or :data:`QUEUE_OCTETS`, and are tried again with
-the next call, after :data:`RETRY_DELAY` seconds, and when the store is closed: not with the next
-change, as on a full disk an attempt takes as long as a success. A lease or a turn that is asked for
-fails with that attempt. The end of one is kept, too, unless many changes wait already.
+the next call, after :data:`RETRY_DELAY` seconds, and when the store is closed. Another change
+causes no attempt, which takes as long on a full disk as a success. A lease or a turn that is asked
+for fails with the attempt. The end of one is kept like a change, unless many wait already.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Writer(StoreThread):
         super().__init__()
         self._file = file
         self._make_room = make_room
-        self._changes: list[tuple[Run, int]] = []  # what is not yet written, and its octets
+        self._unwritten: list[tuple[Run, int]] = []
+        """The changes that wait, with their octets."""
         self._octets = 0
 
     def put(self, change: Run, octets: int) -> None:
@@ -70,16 +71,16 @@ class Writer(StoreThread):
         It keeps so many ``octets`` in memory. Raises ``StoreError`` if too many wait.
         """
         with self._change:
-            if len(self._changes) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
-                raise StoreError(f"too many changes wait to be written: {len(self._changes)}")
-            self._changes.append((change, octets))
+            if len(self._unwritten) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
+                raise StoreError(f"too many changes wait to be written: {len(self._unwritten)}")
+            self._unwritten.append((change, octets))
             self._octets += octets
         if self.again is None:  # else the thread tries again by itself
             self.ask(_nothing)
 
     def flush(self) -> None:
         """Return once all that was queued is written. Raises ``StoreError`` if it is not."""
-        if self._changes or not self.is_idle(0):  # else there is no lock to wait for
+        if self._unwritten or not self.is_idle(0):  # else there is no lock to wait for
             try:
                 self.ask(_nothing).result(FLUSH_PATIENCE)
             except FutureTimeoutError:
@@ -87,18 +88,18 @@ class Writer(StoreThread):
 
     def close(self, seconds: float) -> None:
         """Write the changes once more, if that ends in time, and end the thread."""
-        if self._changes:
+        if self._unwritten:
             with suppress(StoreError):
                 self.ask(_nothing)
         super().close(seconds)
-        if lost := len(self._changes):
+        if lost := len(self._unwritten):
             logger.warning("%a: changes that could not be written: %d", str(self._file.path), lost)
 
     def answer(self, calls: list[Run]) -> list[Any]:
         """Write the changes, and run the calls with the last ones."""
         answers = self._attempt(calls)
         self.again = None  # a change that comes before this is seen below; a later one asks
-        if self._changes:
+        if self._unwritten:
             self.again = RETRY_DELAY
         return answers
 
@@ -110,14 +111,14 @@ class Writer(StoreThread):
             except DamagedFileError as error:  # noqa: PERF203 (rare; the file is replaced)
                 damage = error
             except Exception as error:  # noqa: BLE001
-                if len(self._changes) < AT_ONCE:
-                    self._changes += [(call, 0) for call in calls if isinstance(call, Told)]
+                if len(self._unwritten) < AT_ONCE:
+                    self._unwritten += [(call, 0) for call in calls if isinstance(call, Told)]
                 return [error] * len(calls)
         return [StoreError(f"the file is damaged again and again: {damage}")] * len(calls)
 
     def _write(self, calls: list[Run]) -> list[Any]:
         while True:
-            changes = self._changes[:AT_ONCE]
+            changes = self._unwritten[:AT_ONCE]
             is_last = len(changes) < AT_ONCE
             with self._file.transaction() as db:
                 for change, _ in changes:
@@ -125,7 +126,7 @@ class Writer(StoreThread):
                 answers = [call(db) for call in calls] if is_last else []
                 self._make_room(db)
             with self._change:
-                del self._changes[: len(changes)]
+                del self._unwritten[: len(changes)]
                 self._octets -= sum(octets for _, octets in changes)
             if is_last:
                 return answers
