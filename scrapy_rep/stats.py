@@ -61,8 +61,8 @@ PREFERENCES_LICENSE = "robotstxt/preferences/license"
 PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
-_MOST_SITES = 10_000
-"""Sites that are remembered because a line is said of each once, and faults. Past that all are
+_MOST_SAID = 10_000
+"""Sites and faults that are remembered, as a line is said once of each. Past that all are
 forgotten."""
 _REFUSED = "requests that depend on it are refused"
 
@@ -237,7 +237,7 @@ def _is_new(what: Any, known: set[Any]) -> bool:
     """Return whether a thing is not among those that are known; it is from now on."""
     if what in known:
         return False
-    if len(known) >= _MOST_SITES:
+    if len(known) >= _MOST_SAID:
         known.clear()
     known.add(what)
     return True

@@ -12,7 +12,7 @@ def test_the_sites_that_redirect_on_and_on_are_not_all_remembered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One site in twenty does, so a crawl of the web meets millions of them."""
-    monkeypatch.setattr("scrapy_rep.stats._MOST_SITES", 3)
+    monkeypatch.setattr("scrapy_rep.stats._MOST_SAID", 3)
     stats = RepStats()
     for number in range(10):
         for _ in range(2):

@@ -51,10 +51,9 @@ def run(project: Project, options: Namespace) -> Status:
 def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Explanation:
     """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not."""
     several = {name: ParsedRobotsTxt(body, each) for name, each in PROFILES.items()}  # cut already
-    robots = several[profile]
-    verdict = robots.verdict(url, agent)
-    verdicts = [(name, other.verdict(url, agent)) for name, other in several.items()]
-    others = [(name, one) for name, one in verdicts if one.allowed is not verdict.allowed]
+    verdicts = {name: robots.verdict(url, agent) for name, robots in several.items()}
+    robots, verdict = several[profile], verdicts[profile]
+    others = [(name, one) for name, one in verdicts.items() if one.allowed is not verdict.allowed]
     text = robots.text().encode("latin-1").decode("utf-8", "backslashreplace")
     groups = agent_lines(robots.group(robots.tokens_of(agent)))
     lines = text.removesuffix("\n").split("\n")[1:]

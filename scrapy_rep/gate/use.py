@@ -92,9 +92,10 @@ class UseOfPages:
     def said(self, asked: Asked, cached: CachedRules) -> Noted | None:
         """Return what a site says about a page before it is fetched; None if it says nothing."""
         url, robots = asked.url, cached.robots
-        if robots is None or not (self._tokens or speaks_of_use(robots)):  # as most of them
+        speaks = robots is not None and speaks_of_use(robots)
+        if robots is None or not (speaks or self._tokens):  # as most of them
             return None
-        speaks, tokens = speaks_of_use(robots), self._of_tokens(robots, url)
+        tokens = self._of_tokens(robots, url)
         if not speaks and not tokens:
             return None
         return Noted(url, asked.agent, robots if speaks else None, tokens)

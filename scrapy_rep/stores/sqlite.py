@@ -31,14 +31,13 @@ from scrapy_rep.stores.base import Change, Store, Turn, merging
 from scrapy_rep.stores.sqlite_file import (
     READ_PATIENCE,
     START_PATIENCE,
-    TROUBLES,
     WRITE_PATIENCE,
     DamagedFileError,
     File,
     check_file,
 )
-from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Told, Writer
-from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, store_error
+from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Told, Writer, result_of
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
 from scrapy_rep.stores.thread import StoreThread
 from scrapy_rep.stores.uri import UriOptions, path_of
 
@@ -153,21 +152,15 @@ class SqliteStore(Store):
     def _change(self, authority: Authority, change: Change, octets: int = 0) -> None:
         self._check()
         key, keep = self._key(authority), self._keep
-
-        def write(db: sqlite3.Connection) -> None:
-            rows.write(db, key, authority, change, keep)
-
-        self._writer.put(partial(self._noting, write), octets)
+        write = partial(self._noting, lambda db: rows.write(db, key, authority, change, keep))
+        self._writer.put(write, octets)
         self._raise_fault()
 
     def _noting(self, run: Run, db: sqlite3.Connection) -> None:
-        """Run a change; note an error that is not the file's, or it would be tried for ever."""
-        try:
-            run(db)
-        except TROUBLES:
-            raise
-        except Exception as error:  # noqa: BLE001
-            self._fault = store_error(error)
+        """Run a change; note an error that concerns it alone, for the next put to raise."""
+        error = result_of(run, db)
+        if isinstance(error, StoreError):
+            self._fault = error
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another process holds the lease."""

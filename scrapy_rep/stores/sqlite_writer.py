@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from scrapy_rep.stores.sqlite_file import DamagedFileError, File
+from scrapy_rep.stores.sqlite_file import TROUBLES, DamagedFileError, File
 from scrapy_rep.stores.stored import StoreError
 from scrapy_rep.stores.thread import StoreThread
 
@@ -123,13 +123,25 @@ class Writer(StoreThread):
             with self._file.transaction() as db:
                 for change, _ in changes:
                     change(db)
-                answers = [call(db) for call in calls] if is_last else []
+                answers = [result_of(call, db) for call in calls] if is_last else []
                 self._make_room(db)
             with self._change:
                 del self._unwritten[: len(changes)]
                 self._octets -= sum(octets for _, octets in changes)
             if is_last:
                 return answers
+
+
+def result_of(run: Run, db: sqlite3.Connection) -> Any:
+    """Return what ``run`` returns, or the error that concerns it alone; raise one of the file."""
+    try:
+        return run(db)
+    except TROUBLES:
+        raise
+    except StoreError as error:
+        return error
+    except Exception as error:  # noqa: BLE001  # it would be tried for ever, with all beside it
+        return StoreError(f"what was put is lost: {type(error).__name__}: {error}")
 
 
 def _nothing(db: sqlite3.Connection) -> None:

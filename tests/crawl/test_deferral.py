@@ -153,7 +153,7 @@ async def test_a_bounded_number_of_sites_is_remembered(
     site: Site, passing: Ahead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their requests wait all the same. It is said again of those that were forgotten."""
-    monkeypatch.setattr("scrapy_rep.stats._MOST_SITES", 1)
+    monkeypatch.setattr("scrapy_rep.stats._MOST_SAID", 1)
     shops = [site.authority(Outage(3)) for _ in range(2)]
     result = await visit([shop.url("/page") for shop in shops], **FOR_TEN_MINUTES)
     assert len(result.downloaded) == 2

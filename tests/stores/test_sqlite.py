@@ -66,6 +66,16 @@ def test_a_damage_that_stays_is_a_store_error(
     assert told(store.get(authority())) == entry()
 
 
+def test_a_call_that_fails_by_itself_fails_alone(store: SqliteStore) -> None:
+    """Those that were made in one transaction with it have their answers."""
+    store.flush()
+    before = store._writer.ask(lambda db: time.sleep(0.1))
+    others = [store._writer.ask(lambda db: 1 // 0), store._writer.ask(lambda db: 7)]
+    with pytest.raises(StoreError, match="ZeroDivisionError"):
+        told(others[0])
+    assert (told(before), told(others[1])) == (None, 7)
+
+
 def test_a_fault_of_ours_ends_no_thread(path: Path) -> None:
     """What cannot be written for an unforeseen reason is lost and told of; then all goes on."""
     faults = [0]
@@ -79,7 +89,7 @@ def test_a_fault_of_ours_ends_no_thread(path: Path) -> None:
     store = SqliteStore(path, clock=now, turn_clock=clock)
     faults[0] = 1
     store.put(authority(0), entry(0))
-    with pytest.raises(StoreError, match="ZeroDivisionError: scripted"):
+    with pytest.raises(StoreError, match="lost: ZeroDivisionError: scripted"):
         told(store.lease(authority(), 5.0))
     keep(store, entry(1), 1)
     assert listed(store) == {authority(0): entry(0), authority(1): entry(1)}
