@@ -129,6 +129,21 @@ def test_all_that_a_dead_worker_had_comes_back_at_once(client: Any) -> None:
     assert client.zscore(f"{KEY}:workers", queue._worker) < 0
 
 
+def test_a_dead_worker_learns_that_after_a_crawl_that_was_not_to_persist(client: Any) -> None:
+    """Others have made all its requests, and the queue was emptied. It makes none again."""
+    stopped, other = queue_of(client), queue_of(client)
+    push(other, *(f"https://{number}.example/" for number in range(4)))
+    assert stopped.pop() is not None
+    silent(client, stopped)
+    judge(client, other)
+    assert len(popped(other)) == 4
+    other.clear()
+    other._leave()
+    stopped._contact._heard_at -= SILENT_FOR
+    assert popped(stopped) == []
+    assert waiting(client) == 0
+
+
 # --- pushes
 
 

@@ -166,7 +166,10 @@ class HostQueue(Base):  # type: ignore[misc]
         for each in (self._buffer, self._next, self._pushes):
             each.clear()
         self._unanswered = None
-        self.server.unlink(*(key for key in self._keys if key != self._keys.unreadable))
+        kept = self._keys.unreadable, self._keys.workers
+        self.server.unlink(*(key for key in self._keys if key not in kept))
+        # One that was declared dead has to learn that: its requests were made by others.
+        self.server.zremrangebyscore(self._keys.workers, 0, "inf")
 
     def push(self, request: Request) -> None:
         """Add a request; put one that a stop returns back to its place.
@@ -280,7 +283,7 @@ class HostQueue(Base):  # type: ignore[misc]
             self._to_tell.cancel()
             self._contact.asks()
         reply = self._step_script(self._keys, self._unanswered)
-        server_time, state, wait, moved, has_old, *taken = octets(reply)
+        server_time, state, wait, moved, older_type, *taken = octets(reply)
         self._heard(server_time / MICRO)
         if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
             has = self._entries()
@@ -296,8 +299,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._buffer.extend(map(self._taken, taken[::2], taken[1::2]))
         self._set(self._to_live, BEAT)
         if most > 0 and not taken:
-            is_more = has_old and self._older.move()
-            pause = 0.0 if is_more else min(POLL, wait / MICRO)
+            pause = 0.0 if self._older.move(older_type) else min(POLL, wait / MICRO)
             self._pause_until = monotonic() + pause
             self._set(self._to_wake, pause)
 

@@ -34,10 +34,9 @@ class OlderRequests:
         count = {b"list": self._server.llen, b"zset": self._server.zcard}.get(kind)
         return 0 if count is None else int(count(self._keys.older))
 
-    def move(self) -> bool:
-        """Move some of them; return whether there were any."""
+    def move(self, kind: bytes) -> bool:
+        """Move some of those in a key of this type; return whether there were any."""
         key = self._keys.older
-        [kind] = octets([self._server.type(key)])
         found: list[bytes] = []
         if kind == b"list":
             found = octets(self._server.lrange(key, -_MOST, -1))[::-1]

@@ -52,13 +52,10 @@ local hosts, due, pace, out, workers, pushed, unreadable, older = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function n(number) return string.format('%016.0f', number) end
-local function name_of(member)
-  return string.sub(member, 1, string.find(member, '\\0', 1, true) - 1)
-end
 local RING = 4e15  -- the sites that wait for nothing, by the time when they were asked last
 local function add(member)
   redis.call('ZADD', hosts, 0, member)
-  redis.call('ZADD', due, 'NX', n(RING + now), name_of(member))
+  redis.call('ZADD', due, 'NX', n(RING + now), string.match(member, '%Z*'))  -- its name
 end
 """
 
@@ -104,7 +101,8 @@ end
 STEP = (
     _BEGIN
     + """
-local worker, number, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local worker, most = ARGV[1], tonumber(ARGV[3])
+local step = worker .. '\\0' .. ARGV[2]
 local lease, beyond, at = tonumber(ARGV[4]), tonumber(ARGV[6]), 8
 local may_judge = now - ARGV[5] < 2000000  -- otherwise the clock was set forward
 local MINUTE, DAY = 60000000, 86400000000
@@ -127,9 +125,8 @@ end
 local function between(set, first, last, most)
   return redis.call('ZRANGEBYLEX', set, '[' .. first, '(' .. last, 'LIMIT', 0, most)
 end
-local function member_of(entry)
-  return string.sub(entry, string.find(entry, '\\0', 1, true) + 11)
-end
+-- What is before it, the name of a worker and the number of a step, is always as long.
+local function member_of(entry) return string.sub(entry, #step + 1) end
 local function forget_old()  -- who was declared dead, or has left, and pushes: after a day
   redis.call('ZREMRANGEBYSCORE', workers, n(DAY - now), '(0')
   redis.call('ZREMRANGEBYSCORE', pushed, '-inf', n(now - DAY))
@@ -146,9 +143,8 @@ if lives_until < 0 then return {now, most < 0 and 'left' or 'dead', 0, 0, 0} end
 local is_new = lives_until == 0
 if is_new and ARGV[7] == '0' then return {now, 'unknown', 0, 0, 0} end
 if is_new then redis.call('PERSIST', workers) end  -- the end of an earlier crawl let it expire
-local step = worker .. '\\0' .. number
 local taken = most > 0 and between(out, step, step .. '\\255', most) or {}
-local wait, moved, has_old, paces = 0, 0, 0, {}
+local wait, moved, older_type, paces = 0, 0, 'none', {}
 if #taken == 0 then
   local has, done, intervals, times = {}, {}, {}, {}
   each(1, function(entry) put(has, 0, entry) end)
@@ -242,15 +238,15 @@ if #taken == 0 then
     call(gone, 'HDEL', pace)
   end
   if #taken == 0 then
-    has_old = redis.call('EXISTS', older)
+    older_type = redis.call('TYPE', older).ok
     if #names == 0 then  -- otherwise more sites may be without requests
       wait = (redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or RING) - now
     end
   end
 end
-local reply = {now, 'alive', wait, moved, has_old}
+local reply = {now, 'alive', wait, moved, older_type}
 for i, entry in ipairs(taken) do
-  put(reply, entry, paces[i] or redis.call('HGET', pace, name_of(member_of(entry))) or '')
+  put(reply, entry, paces[i] or '')  -- if this is said again, the pace counts as unknown
 end
 return reply
 """
