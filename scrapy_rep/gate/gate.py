@@ -21,7 +21,6 @@ from weakref import ReferenceType, ref
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.entry import Asker
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.frontier.limits import slot_of
@@ -30,7 +29,7 @@ from scrapy_rep.frontier.states import REFUSED, Block, State
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
-from scrapy_rep.sites.asking import asker_of, way_of
+from scrapy_rep.sites.asking import asker_of
 from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
@@ -356,8 +355,8 @@ class Gate:
     async def check_way(self, request: Request) -> Request | None:
         """Judge a request again if it rests on a refusal that does not hold for how it is sent.
 
-        A middleware behind the gate may have chosen its proxy, or the browser that it impersonates.
-        Returns or raises as :meth:`check` does.
+        A middleware behind the gate may have chosen its proxy, its User-Agent, or the browser that
+        it impersonates. Returns or raises as :meth:`check` does.
         """
         state = self._frontier.states.get(request)
         if state is None or state.authority is None or request.meta.get("dont_obey_robotstxt"):
@@ -366,7 +365,10 @@ class Gate:
         if cached is None or cached.refusal is None:
             return None
         is_robots_txt = state.authority.has_its_rules_at(state.url)
-        askers = Asker(way_of(request.meta)), asker_of(request, state.authority)
+        asker = asker_of(request, state.authority)
+        if asker.name == self._identity.of_fetches:  # Scrapy has added it
+            asker = asker._replace(name=None)
+        askers = asker._replace(login=None), asker
         if is_robots_txt or any(map(cached.refusal.holds_for, askers)):
             return None
         return await self._check(request, state, state.authority)

@@ -161,7 +161,11 @@ class Identity:
 
     @cached_property
     def _of_settings(self) -> tuple[str, ...]:
-        return self._derived(self._configured())
+        user_agent = self._configured()
+        token = product_token(user_agent.decode("latin-1"))
+        if token is None:
+            self._warn_of_nameless(user_agent)
+        return (token or DEFAULT,)
 
     def _configured(self) -> bytes:
         """Return the User-Agent of the project, the first that is not empty, as Scrapy sends it.
@@ -176,10 +180,13 @@ class Identity:
         return Headers(default).get("User-Agent") or added.get("User-Agent") or b""
 
     def _derived(self, user_agent: bytes) -> tuple[str, ...]:
+        """Return the token in the header of a request, or those of the crawl if there is none.
+
+        A browser's value hides the name, too. Middlewares choose one behind the gate: its copies,
+        after a redirect or for a retry, are judged as the request itself was.
+        """
         token = product_token(user_agent.decode("latin-1"))
-        if token is None:
-            self._warn_of_nameless(user_agent)
-        return (token or DEFAULT,)
+        return self._of_settings if token is None else (token,)
 
     def _warn_of_nameless(self, user_agent: str | bytes) -> None:
         if not self._warned:

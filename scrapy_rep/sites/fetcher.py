@@ -64,6 +64,7 @@ _META: dict[str, Any] = {
     "dont_redirect": True,  # RedirectMiddleware, MetaRefreshMiddleware: hops are followed here
     "handle_httpstatus_all": True,
     "dont_retry": True,  # RetryMiddleware: the back-off is policy's
+    "max_proxies_to_try": 5,  # scrapy-rotating-proxies, for which a 404 is a ban: fewer than 20
     "dont_cache": True,  # HttpCacheMiddleware
     "dont_merge_cookies": True,  # CookiesMiddleware
     "autothrottle_dont_adjust_delay": True,

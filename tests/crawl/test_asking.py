@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoredEntry
@@ -384,6 +385,23 @@ async def test_a_refusal_to_the_name_of_the_crawl_says_nothing_to_another(
     asked = [str(hit.header("User-Agent")).partition("/")[0] for hit in shop.robots_hits]
     assert asked == ["Scrapy", *([] if named_first else ["Scrapy"]), "Mozilla"]
     assert len(closed.robots_hits) == 2
+
+
+@pytest.mark.parametrize("order", [50, 400])
+async def test_a_name_from_a_middleware_is_one_of_the_page(
+    site: Site, mode: str, order: int
+) -> None:
+    """Those that rotate browsers' names are behind the gate. The rules that its pages see count."""
+
+    def rotate(request: Any) -> None:
+        request.headers.setdefault("User-Agent", "Mozilla/5.0 Firefox/140.0")
+
+    shop = site.authority(only("User-Agent", "Mozilla", FOUND, Reply(403)))
+    mw: Any = {UserAgentMiddleware: None, middleware(process_request=rotate): order}
+    plans = [shop.url(path) for path in ("/private", "/open", "/private?2")]
+    result = await visit(plans, OneByOneSpider, mode=mode, DOWNLOADER_MIDDLEWARES=mw)
+    assert result.kinds == ["forbidden", "downloaded", "forbidden"]
+    assert [hit.target for hit in shop.page_hits] == ["/open"]
 
 
 async def test_a_stored_refusal_holds_for_a_redirected_page(site: Site, stored: Any) -> None:

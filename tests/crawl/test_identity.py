@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from scrapy import signals
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 
 from tests.crawl.harness import visit
+from tests.crawl.middlewares import middleware
+from tests.replies import redirect
 from tests.site import Site
 
 # From the strongest to the weakest: each name has a group that forbids a page of that name.
@@ -134,6 +137,25 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     if begins:
         assert [line.partition(" as ")[2] for line in result.lines("^Obeying", "INFO")] == [begins]
     assert result.lines("User-Agent|token", "WARNING") == ([warns] if warns else [])
+
+
+async def test_a_browsers_name_from_a_middleware_chooses_no_other_group(
+    site: Site, mode: str
+) -> None:
+    """Where it comes from behind the gate, a redirected request has it when it is judged."""
+    robots = "User-agent: shop\nDisallow: /private\n\nUser-agent: *\nDisallow: /open\n"
+    pages = {"/a": redirect("/open"), "/b": redirect("/private")}
+    shop = site.authority(robots, pages)
+
+    def rotate(request: Any) -> None:
+        request.headers.setdefault("User-Agent", CHROME)
+
+    late: Any = {UserAgentMiddleware: None, middleware(process_request=rotate): 400}
+    plans = [shop.url("/a"), shop.url("/b")]
+    result = await visit(plans, mode=mode, USER_AGENT="shop/1.0", DOWNLOADER_MIDDLEWARES=late)
+    assert [result.kinds.count(kind) for kind in ("downloaded", "forbidden")] == [1, 1]
+    assert {hit.target for hit in shop.page_hits} == {"/a", "/b", "/open"}
+    assert result.lines("User-Agent", "WARNING") == []
 
 
 @pytest.mark.parametrize("name", [7, [["mybot"]]])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.settings import default_settings
 
 from scrapy_rep.gate.identity import name_of_fetches
@@ -142,6 +143,25 @@ async def test_no_slot_of_a_middleware_holds_up_a_fetch(site: Site) -> None:
     middlewares = {"DOWNLOADER_MIDDLEWARES": {SlotOfAProxy: 610}}
     result = await visit(urls, REP_TIMEOUT=2, REP_RETRY_DELAYS=[], **slots, **middlewares)
     assert sorted(result.downloaded) == sorted(urls)
+
+
+class AnotherProxy:
+    """Repeats what it takes for a ban, as scrapy-rotating-proxies does; here by no other proxy."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Each status but 200 is one."""
+        tried = request.meta.get("tried", 0) + 1
+        if response.status == 200 or tried > request.meta.get("max_proxies_to_try", 30):
+            return response
+        return request.replace(meta={**request.meta, "tried": tried}, dont_filter=True)
+
+
+async def test_a_missing_file_is_no_ban_for_long(site: Site) -> None:
+    """However many proxies a page is tried with, the site has answered: it has no rules."""
+    shop = site.authority(Reply(404))
+    result = await visit([shop.url("/a")], DOWNLOADER_MIDDLEWARES={AnotherProxy: 610})
+    assert result.downloaded == [shop.url("/a")]
+    assert len(shop.robots_hits) == 6
 
 
 async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
