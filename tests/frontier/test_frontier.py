@@ -284,25 +284,6 @@ def test_at_the_close_all_that_was_read_ahead_goes_back(crawl: Crawl) -> None:
     assert crawl.time.timers == []
 
 
-def test_a_slot_gets_no_more_than_it_may_send(time: VirtualTime) -> None:
-    """The end of a download is room for another request."""
-    crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=2)
-    crawl.neighbours.known = {"a.example"}
-    requests = crawl.schedule(*(f"a.example/{number}" for number in range(4)))
-    for request in requests[:2]:
-        assert crawl.next() is request
-        crawl.send(request)
-    assert crawl.next() is None
-    before = crawl.wakes
-    crawl.end(requests[0])
-    assert crawl.wakes > before
-    assert crawl.next() is requests[2]
-    crawl.send(requests[2])
-    assert crawl.next() is None
-    crawl.end(requests[1])
-    assert crawl.next() is requests[3]
-
-
 def test_a_request_that_does_not_reach_the_last_step_keeps_no_room(time: VirtualTime) -> None:
     """Another middleware holds it up; after a turn of the loop another one may go."""
     crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=1)
@@ -373,17 +354,6 @@ def test_the_frontier_of_a_crawl_is_found_while_it_lives(crawl: Crawl) -> None:
     assert frontier_of(get_crawler(Spider)) is None
 
 
-def test_the_most_urgent_ready_request_goes_first(crawl: Crawl) -> None:
-    """The scheduler has one order for all sites, so the front keeps it."""
-    [low] = crawl.schedule("a.example/", priority=-1)
-    [high] = crawl.schedule("b.example/", priority=1)
-    assert crawl.next() is None
-    crawl.neighbours.known = {"a.example", "b.example"}
-    for host in ("a.example", "b.example"):
-        crawl.frontier.arrived(authority(host))
-    assert [crawl.next(), crawl.next()] == [high, low]
-
-
 def test_turns_are_looked_at_while_nothing_can_go(crawl: Crawl) -> None:
     """A request that was cancelled may occupy the host that others wait for."""
     assert [crawl.next(), crawl.neighbours.looks] == [None, 0]
@@ -392,19 +362,6 @@ def test_turns_are_looked_at_while_nothing_can_go(crawl: Crawl) -> None:
         crawl.time.advance(seconds)
         assert crawl.next() is None
         assert crawl.neighbours.looks == looks
-
-
-def test_what_waits_is_counted(crawl: Crawl) -> None:
-    """Each request once, however often it is asked."""
-    crawl.schedule("a.example/1", "a.example/2", "b.example/")
-    for _ in range(3):
-        assert crawl.next() is None
-        assert crawl.counts["robotstxt/waiting"] == 3
-    crawl.neighbours.known = {"a.example", "b.example"}
-    crawl.frontier.arrived(authority("b.example"))
-    assert crawl.next() is not None
-    assert crawl.counts["robotstxt/waiting"] == 3
-    assert crawl.counts["robotstxt/waiting/sites/max"] == 2
 
 
 def test_start_is_put_off_when_very_many_requests_wait_and_none_can_go(

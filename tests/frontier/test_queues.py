@@ -35,7 +35,7 @@ from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.queues import FrontierQueue
 from scrapy_rep.frontier.request_state import to_come_back
-from scrapy_rep.frontier.states import REFUSED, Block
+from scrapy_rep.frontier.states import Block
 from scrapy_rep.scheduler import RepScheduler
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
@@ -54,18 +54,15 @@ SITE = "http://a.example"
 
 
 class OpenGate(Neighbours):
-    """A gate and turns that hold up nothing; the one fake, as there are no sites to ask.
-
-    It refuses what is at ``shut.example``.
-    """
+    """A gate and turns that hold up nothing; the one fake, as there are no sites to ask."""
 
     def knows(self, authority: Any) -> bool:
         """All rules are known."""
         return True
 
     def blocked_by(self, request: Request, state: Any, room: Block | None) -> Block | None:
-        """Only a slot without room blocks a request that is not refused."""
-        return REFUSED if request.url.startswith("http://shut.example") else room
+        """Only a slot without room blocks a request."""
+        return room
 
     def begin(self, request: Request, state: Any, authority: Any) -> None:
         """Nothing is fetched."""
@@ -282,16 +279,6 @@ def test_a_queue_gives_out_the_chosen_request_if_it_is_its_own(job_of: JobOf) ->
     assert frontier.chosen is None
     assert other.pop() is None
     assert len(other) == 0
-
-
-def test_one_request_that_is_refused_goes_after_each_other_one(job_of: JobOf) -> None:
-    """The others go when there is nothing else."""
-    job, _, queue = with_frontier(job_of())
-    for number in range(3):
-        shut = [request("shut", "shut.example") for _ in range(3)]
-        filled(queue, [request("page", f"{number}.example"), *shut])
-    page, shut = "page", "shut"
-    assert job.drain(queue) == [page, shut, shut, page, shut, page] + [shut] * 6
 
 
 def test_the_top_of_a_site_is_the_priority_of_its_next_request(job_of: JobOf) -> None:

@@ -153,26 +153,6 @@ def test_sites_whose_rules_are_at_hand_after_all_go_in_turn_with_the_others() ->
     assert bench.gate.begun == []
 
 
-def test_sites_whose_rules_are_at_hand_are_not_held_up_by_hosts_that_are_due() -> None:
-    """Those may be all that there is."""
-    bench = with_due_hosts("abcdef", places=1)
-    bench.push_all("x y z")
-    bench.gate.known.update("xyz")
-    bench.advance(5.0)
-    assert order(bench) == "xaybzcdef"
-
-
-def test_a_slot_gets_a_second_request_only_if_no_other_slot_could_take_it() -> None:
-    """Two slow sites would otherwise take the whole downloader."""
-    bench = bench_with("a", "b", "c")
-    pages = bench.push_all("a a a b c")
-    found = bench.all()
-    assert [page.key for page in found] == [*"abca"]
-    assert set(pages) - set(found) == {pages[0]}
-    assert bench.state("a") is State.ROOM
-    assert not bench.sites.is_ready
-
-
 def test_a_slot_that_is_busy_and_not_full_stands_in_line_until_nothing_else_is_ready() -> None:
     """It is told then that it may share."""
     bench = bench_with("a", "b", most=9)
@@ -563,17 +543,6 @@ def test_a_time_that_was_waited_for_no_longer_wakes_nothing() -> None:
         assert bench.state("a") is (READY if later == 3.0 else State.UNTIL)
         bench.advance(6.0)
         assert bench.all() == [page]
-
-
-def test_a_site_woken_by_a_time_goes_in_turn_with_the_ring() -> None:
-    """Its rules have not come."""
-    bench = bench_with(*"abcd")
-    bench.gate.until.update(a=3.0, b=3.0)
-    woken = bench.push_all("a b")
-    assert bench.all() == []
-    ring = bench.push_all("c d")
-    bench.advance(3.0)
-    assert [bench.next() for _ in range(4)] == [woken[0], ring[0], woken[1], ring[1]]
 
 
 # --- events

@@ -19,32 +19,6 @@ DAY = 86_400.0
 # --- single flight
 
 
-async def test_what_is_fresh_in_memory_is_not_fetched_again() -> None:
-    """RFC 9309 section 2.4: a cached copy is used; looking it up awaits nothing."""
-    bench = Bench(RULES)
-    assert bench.cache.held(HERE) is None
-    first = await ask(bench)
-    assert bench.cache.consult(HERE, None) is first
-    assert await ask(bench) is first
-    assert bench.fetches == 1
-
-
-async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
-    """One fetch per authority at a time, of each of ten authorities."""
-    gates: list[Deferred[Any]] = [Deferred() for _ in range(10)]
-    bench = Bench(*gates, RULES)
-    asking = [ask(bench, n % 10) for n in range(1_000)]
-    await settle()
-    assert (bench.fetches, bench.cache.flights) == (10, 10)
-    for gate in gates:
-        gate.callback(RULES)
-    answers = [await one for one in asking]
-    assert {known.decision for known in answers} == {Decision.FOLLOW}
-    assert len({id(known) for known in answers}) == 10
-    assert (bench.fetches, bench.cache.flights) == (10, 0)
-    assert max(bench.script.most_under_way.values()) == 1
-
-
 async def test_a_fetch_that_is_lost_holds_up_no_request() -> None:
     """What waits for it is refused when it has taken longer than any should; nothing else is."""
     lost: Deferred[Any] = Deferred()

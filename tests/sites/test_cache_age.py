@@ -130,32 +130,6 @@ async def test_what_is_evicted_again_after_a_fetch_is_the_newer_copy() -> None:
     assert bench.fetches == 4
 
 
-async def test_expired_rules_are_not_followed_but_waited_for() -> None:
-    """RFC 9309 section 2.4: not past 24 hours, unless unreachable."""
-    gate: Deferred[Any] = Deferred()
-    bench = Bench(RULES, gate)
-    await ask(bench)
-    bench.clock.now += DAY
-    assert isinstance(bench.cache.consult(HERE, None), Miss)
-    asking = [ask(bench) for _ in range(50)]
-    await settle()
-    assert bench.fetches == 2
-    assert not any(one.called for one in asking)
-    gate.callback(OTHER_RULES)
-    answers = [await one for one in asking]
-    assert not any(allows(known, "/other") for known in answers)
-
-
-async def test_a_clock_that_steps_back_makes_a_future_entry_worthless() -> None:
-    """An entry dated in the future is as if it were not there."""
-    bench = Bench(RULES, OTHER_RULES)
-    await ask(bench)
-    bench.clock.now -= DAY
-    assert isinstance(bench.cache.consult(HERE, None), Miss)
-    assert not allows(await ask(bench), "/other")
-    assert bench.fetches == 2
-
-
 # --- unreachable
 
 
@@ -173,34 +147,6 @@ async def test_an_unreachable_authority_is_asked_again_only_after_its_back_off()
     gaps = [late - early for early, late in pairwise(asked)]
     assert gaps == [60, 120, 240, 480, 960, 1_920, *[3_600] * (len(gaps) - 6)]
     assert len(gaps) > 8
-
-
-async def test_the_last_good_copy_is_followed_while_unreachable() -> None:
-    """RFC 9309 section 2.3.1.4; the verdict says so, and nobody waits for the attempts."""
-    bench = Bench(RULES, DOWN)
-    await ask(bench)
-    bench.clock.now += 0.95 * DAY
-    await ask(bench)
-    await settle()
-    bench.clock.now += DAY
-    known = await ask(bench)
-    assert known.stale
-    assert (allows(known, "/open"), allows(known, "/private")) == (True, False)
-    assert "last good copy" in known.verdict(HERE, f"{HERE}/open", ("mybot",)).reason
-    await settle()
-    bench.clock.now += 31 * DAY
-    known = await ask(bench)
-    assert (known.decision, known.unreachable) == (Decision.DISALLOW_ALL, True)
-
-
-async def test_expired_rules_are_followed_again_when_the_fetch_fails() -> None:
-    """Those who waited for it go by the last good copy."""
-    bench = Bench(RULES, DOWN, retry_delays=(50.0,))
-    await ask(bench)
-    bench.clock.now += 2 * DAY
-    known = await ask(bench)
-    assert (known.decision, known.stale) == (Decision.FOLLOW, True)
-    assert bench.fetches == 2
 
 
 @pytest.mark.parametrize(("asked", "delays"), [(0.2, (0.01, 0.02)), (0.1, (0.3,)), (0.2, (0.0,))])
