@@ -86,8 +86,8 @@ class Addon:
         :class:`RepDownloaderMiddleware` takes the place of Scrapy's ``RobotsTxtMiddleware``, and
         its order if the project gives one. What the project configures itself is left as it is.
 
-        Raises ``ValueError`` if a middleware of the project is not configured: for
-        ``NotConfigured`` Scrapy would go on without this add-on.
+        Raises ``ValueError`` if a middleware of the project raises ``NotConfigured``: after
+        that exception, Scrapy would go on without this add-on.
         """
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if not obeys(settings):
@@ -121,7 +121,7 @@ class Addon:
 
 
 def _has_subclass(configured: Mapping[Any, Any], middleware: type[Any]) -> bool:
-    """Return whether a subclass of a middleware is enabled: two of them would obey one by one."""
+    """Return whether a subclass of a middleware is enabled: two would check each request twice."""
     return any(
         order is not None and isinstance(key, type) and issubclass(key, middleware)
         for key, order in configured.items()
@@ -133,10 +133,10 @@ def _choose_queue(settings: BaseSettings, scheduler: type[Any]) -> None:
 
     A subclass may make its queue in another way; then a line names the setting.
     """
-    its = next((c for c in scheduler.__mro__ if global_object_name(c) == _REDIS_SCHEDULER), None)
-    if its is None or settings.get(_QUEUE_CLASS):
+    base = next((c for c in scheduler.__mro__ if global_object_name(c) == _REDIS_SCHEDULER), None)
+    if base is None or settings.get(_QUEUE_CLASS):
         return
-    if any(getattr_static(scheduler, name) is not getattr_static(its, name) for name in _MAKERS):
+    if any(getattr_static(scheduler, name) is not getattr_static(base, name) for name in _MAKERS):
         said = '%s opens a queue of its own. %s = "%s" lets requests wait in Redis for their site'
         logger.info(said, global_object_name(scheduler), _QUEUE_CLASS, _HOST_QUEUE)
         return

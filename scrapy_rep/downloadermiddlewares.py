@@ -77,8 +77,8 @@ class RepDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
         """Return the middleware of a crawl; raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off.
 
-        Raises ``ValueError`` for a bad setting, and for whatever else is not configured: for
-        ``NotConfigured`` Scrapy would go on without the middleware, and obey no robots.txt.
+        Raises ``ValueError`` for a bad setting, and in place of any other ``NotConfigured``: after
+        that exception, Scrapy would go on without the middleware, and obey no robots.txt.
         """
         with failing_at_start(crawler):
             try:

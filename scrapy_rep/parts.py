@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -61,7 +62,8 @@ class Parts:
         settings = self.settings = RepSettings.from_settings(crawler.settings)
         check_records(crawler.settings, settings)
         overrides = configured_overrides(settings, time.time())
-        stats = self.stats = self._make_stats(overrides)
+        stats = self.stats = RepStats(crawler.stats, partial(_is_excepted, overrides))
+        self._warn_of_settings()
         scrapy = self.scrapy = ScrapyNames(crawler)
         self._sent = sending(crawler.settings)
         identity = self.identity = Identity(crawler, settings)
@@ -110,20 +112,13 @@ class Parts:
         self.turns.close()
         self.store.close()
 
-    def _make_stats(self, overrides: Sequence[Override]) -> RepStats:
-        """Return the stats; warn of settings that do not exist or have no effect."""
-
-        def is_excepted(authority: Authority) -> bool:
-            now = time.time()
-            return any(each.authority == authority and each.may_permit(now) for each in overrides)
-
-        stats = RepStats(self._crawler.stats, is_excepted)
+    def _warn_of_settings(self) -> None:
+        """Warn of settings that do not exist or have no effect."""
         for name, nearest in unknown_settings(self._crawler.settings):
             meant = f"did you mean {nearest}?" if nearest else "no setting has a similar name"
             logger.warning("There is no setting %s; %s", printable(name), meant)
         for name, why in without_effect(self._crawler.settings, self.settings):
             logger.warning("%s %s", name, why)
-        return stats
 
     def _shared_turns(self) -> tuple[SharedTurns | None, str]:
         """Return the turns by which workers that share a store keep one pace, None for none.
@@ -169,7 +164,7 @@ class Parts:
         )
 
     def _weigh(self, authority: Authority, cached: CachedRules) -> None:
-        """Measure rules that were read for an agent; say once if they ask for a void pace."""
+        """Measure rules that were read for an agent; log once if their pace cannot be read."""
         self.cache.weigh(authority, cached)
         robots, agent = cached.robots, cached.agent
         if robots is None or agent is None or not self.settings.crawl_delay:
@@ -201,3 +196,9 @@ class Parts:
         finally:  # the stop waits for the next look, also after a fault in this one
             if self.places.waiting or self.cache.flights:
                 self.watch_for_stop()
+
+
+def _is_excepted(overrides: Sequence[Override], authority: Authority) -> bool:
+    """Return whether overrides may let requests to a site pass while it is unreachable."""
+    now = time.time()
+    return any(each.authority == authority and each.may_permit(now) for each in overrides)

@@ -28,7 +28,7 @@ from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
-from scrapy_rep.stores.uri import shown
+from scrapy_rep.stores.uri import DISK_LIMIT, shown
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 _PREFIX = "REP_"
 LEAST_REDIRECTS = 5
-"""Hops that are followed at least (RFC 9309 section 2.3.1.2)."""
+"""The lowest limit of redirects that may be set (RFC 9309 section 2.3.1.2)."""
 
 _LONGEST_COMPARED = 100
 """Characters of a word that are compared with names."""
@@ -81,7 +81,7 @@ def _whole(least: int, unit: str) -> Callable[[Any], int]:
 
 
 def _number_in(value: Any) -> float:
-    """Return the number that a value is, or that its text says; NaN if there is none."""
+    """Return a number, or text that is one, as a float; NaN for anything else."""
     try:
         return math.nan if isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
@@ -120,7 +120,7 @@ def _one_of(*names: str) -> Callable[[Any], str]:
 
 
 def _nearest(word: str, names: Iterable[str]) -> str | None:
-    """Return the name that a word was meant for; case, ``-``, ``_`` and spaces do not count."""
+    """Return the most similar name; case, ``-``, ``_`` and spaces are ignored."""
     known = {name.lower().translate(_MARKS): name for name in names}
     found = get_close_matches(word[:_LONGEST_COMPARED].lower().translate(_MARKS), known, n=1)
     return known[found[0]] if found else None
@@ -203,7 +203,7 @@ class RepSettings:
     user_agent: tuple[str, ...] | None = _setting(product_tokens, None)
     profile: str = _setting(_one_of(*PROFILES), RFC9309.name)
     store: str | None = _setting(_text, None, repr=False)  # it may hold a password
-    store_limit: int = _setting(_whole(1_048_576, "bytes"), 1024 * 1024 * 1024)
+    store_limit: int = _setting(_whole(1_048_576, "bytes"), DISK_LIMIT)
     store_prefix: str = _setting(_key_prefix, "scrapy_rep")
     memory_limit: int = _setting(_whole(1_048_576, "bytes"), 64 * 1024 * 1024)
     max_size: int = _setting(_whole(DEFAULT_MAX_SIZE, "bytes"), DEFAULT_MAX_SIZE)
@@ -347,7 +347,7 @@ _NO_LOG: Final = "has no effect without REP_DECISION_LOG"
 
 
 def check_obeyed(settings: BaseSettings) -> None:
-    """Raise ``ValueError`` if robots.txt is to be obeyed, and no downloader middleware does."""
+    """Raise ``ValueError`` if robots.txt is to be obeyed, but no enabled middleware obeys it."""
     enabled = enabled_classes(settings, "DOWNLOADER_MIDDLEWARES")
     is_obeyed = RobotsTxtMiddleware in enabled or _MIDDLEWARE in map(global_object_name, enabled)
     if obeys(settings) and not is_obeyed:
@@ -355,9 +355,9 @@ def check_obeyed(settings: BaseSettings) -> None:
 
 
 def check_records(settings: BaseSettings, checked: RepSettings) -> None:
-    """Raise ``ValueError`` if something is to be recorded, and the extension that does is missing.
+    """Raise ``ValueError`` if something is to be recorded, but ``RepRecords`` is not enabled.
 
-    It is no warning: nothing can be recorded in retrospect.
+    A warning would not be enough: nothing can be recorded afterwards.
     """
     files = {"REP_DECISION_LOG": checked.decision_log, "REP_WARC": checked.warc}
     name = next((name for name, path in files.items() if path is not None), None)

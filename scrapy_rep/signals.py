@@ -113,7 +113,7 @@ class RobotsExchange:
 
 
 def _listen() -> None:
-    """Listen to a signal that is never sent."""
+    """Receive a signal that is never sent."""
 
 
 class SignalSender:
@@ -121,11 +121,11 @@ class SignalSender:
 
     def __init__(self, crawler: Crawler):
         self._crawler = crawler
-        self._knows_listeners = self._finds(object())
+        self._knows_listeners = self._finds_listeners()
 
-    def _finds(self, probe: object) -> bool:
-        """Return whether PyDispatcher, which Scrapy's signals are made of, knows of a listener."""
-        crawler = self._crawler
+    def _finds_listeners(self) -> bool:
+        """Return whether PyDispatcher, on which Scrapy's signals are built, knows a listener."""
+        crawler, probe = self._crawler, object()
         crawler.signals.connect(_listen, signal=probe)
         found = bool(dispatcher.getReceivers(crawler, probe))
         crawler.signals.disconnect(_listen, signal=probe)

@@ -1,8 +1,8 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
 It also ends a crawl whose downloader middleware was not built, and slows ``start()`` down while a
-great many requests wait. So it stays enabled where ``REP_PAGE_DIRECTIVES`` and
-``REP_PREFERENCES`` are ``off``, and reads no page then. A page is read once, when its response is
+great many requests wait. So it stays enabled even if ``REP_PAGE_DIRECTIVES`` and
+``REP_PREFERENCES`` are ``off``; then it reads no page. A page is read once, when its response is
 on the way to the callback. Start requests have no page, and are not changed.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
-"""Stands for a page that a fault of this package kept from being read: it permits nothing."""
+"""Stands for a page that could not be read because of a fault in this package: the strictest."""
 
 _LIMITS = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
 """The fields of page directives that are counted if the page sets them."""
@@ -158,7 +158,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return item
 
     def _said(self, response: Response) -> PageDirectives:
-        """Return what a page says; it is read and counted when that is first asked for."""
+        """Return what a page says. The first call reads and counts it."""
         try:
             said = DIRECTIVES.get(response)
             if said is None:
@@ -178,8 +178,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def _is_without_items(self, response: Response) -> bool:
         """Return whether anything that is said about a page disallows a purpose of the crawl.
 
-        The page is read, and its answers are counted, when that is first asked for. A fault here is
-        not permission to use it.
+        The first call reads the page and counts what it says. If that fails, the answer is True:
+        a fault is no permission to use the page.
         """
         known = self._without_items.get(response)
         if known is None:

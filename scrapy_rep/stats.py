@@ -62,8 +62,8 @@ PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _MOST_SAID = 10_000
-"""Sites and faults that are remembered, as a line is said once of each. Past that all are
-forgotten."""
+"""How many sites and faults are remembered, because each is logged only once. At this number, all
+are forgotten."""
 _REFUSED = "requests that depend on it are refused"
 
 
@@ -108,7 +108,7 @@ class RepStats:
         logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
 
     def led_elsewhere(self, method: str, page: str, final_url: str) -> None:
-        """Count a response of another page than was asked for, whose own rules now count."""
+        """Count a response from another page than was requested: the rules of that page apply."""
         self.inc(FINAL_URLS)
         logger.debug(
             "<%s %s> led to <%s>, which is judged by the rules of its own site",
@@ -164,14 +164,14 @@ class RepStats:
             logger.info("robots.txt of %s %s", authority, why)
 
     def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
-        """Log a fault of this package or its surroundings, and what follows from it.
+        """Log a fault in this package or in what it uses, and the consequence.
 
-        This never raises: what follows a fault has to be done in any case.
+        This never raises, because the caller has to draw the consequence in any case.
         """
         logger.error("%s failed (%s); %s", where, printable_error(error), then)
 
     def store_failed(self, why: str) -> None:
-        """Log that the store fails, and what follows."""
+        """Log that the store fails, and the consequence."""
         logger.warning(
             "The robots.txt store fails (%s): each worker fetches for itself and, if this lasts, "
             "keeps the pace of a site by itself",
@@ -207,7 +207,7 @@ class RepStats:
         )
 
     def void_pace(self, authority: Authority, line: str) -> None:
-        """Log a line of a robots.txt that should say a pace, and does not."""
+        """Log a line of a robots.txt that should ask for a pace, but cannot be read as one."""
         logger.debug('robots.txt of %s: "%s" says no pace', authority, printable(line))
 
     def paces_unshared(self, store: str) -> None:
@@ -234,7 +234,7 @@ class RepStats:
 
 
 def _is_new(what: Any, known: set[Any]) -> bool:
-    """Return whether a thing is not among those that are known; it is from now on."""
+    """Return whether ``what`` is not known yet, and remember it."""
     if what in known:
         return False
     if len(known) >= _MOST_SAID:

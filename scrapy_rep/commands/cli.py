@@ -25,7 +25,7 @@ def prepare(args: Sequence[str], opts: Namespace) -> None:
     parser, several = parsers()
     if opts.help or not args:  # Scrapy's parser has taken the option
         args = [*args, "--help"]
-    # A mistake in the options of a subcommand is told with the help of that.
+    # The parser of the subcommand reports the mistake, so that its own help is named.
     options, rest = parser.parse_known_args(args)
     if rest:
         several[options.subcommand].error(f"unrecognized arguments: {' '.join(rest)}")

@@ -21,12 +21,12 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.policy import Decision
 from scrapy_rep.commands.output import EndingError, Status, described, ending, note
 from scrapy_rep.commands.sources import governing, is_url, read, refuse_stdin_twice
+from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.gate.explain import Explainer, LookUp
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.robotstxt.printable import printable, without_login
@@ -115,7 +115,6 @@ _SETTINGS: dict[str, Any] = {
     "SCHEDULER": NoRequests,
 }
 _ADDON = "scrapy_rep.Addon"
-_MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
 
 
 def look_up(
@@ -123,8 +122,8 @@ def look_up(
 ) -> list[LookUp]:
     """Return what is known of some URLs, all asked for at once.
 
-    What takes more than a few seconds is said on stderr, because a site that fails is asked as
-    often as in a crawl.
+    After a few seconds, a line on stderr says what takes so long: a site that fails is asked
+    several times, as in a crawl.
     """
     said = "still waiting for robots.txt; a site that fails is asked several times, as in a crawl"
     timer = Timer(_PATIENCE, note, (project.options.subcommand, said))
@@ -202,7 +201,7 @@ def lack_of_rules(known: CachedRules) -> str:
 
 
 def in_crawl(project: Project, work: Work[T]) -> T:
-    """Return what ``work`` returns; it is given what answers in the crawl.
+    """Run a crawl, call ``work`` with its :class:`Explainer`, and return what that returns.
 
     Raises what ``work`` raises, and ``EndingError`` if the crawl could not start, which is a fault
     of the project: of a spider, a component or a setting.
@@ -215,7 +214,7 @@ def in_crawl(project: Project, work: Work[T]) -> T:
 
     async def start(self: Spider) -> AsyncIterator[Any]:
         try:
-            middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
+            middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
             if middleware is None:
                 raise EndingError("the settings do not enable scrapy_rep")
             outcome.set_result(await work(middleware.explainer))

@@ -23,14 +23,14 @@ class Explanation(NamedTuple):
 
     verdict: Verdict
     groups: list[int]
-    """The user-agent lines of the groups that count."""
+    """The user-agent lines of the groups that apply."""
     others: list[tuple[str, Verdict]]
     """The profiles that would decide otherwise."""
     lines: list[str]
 
 
 def run(project: Project, options: Namespace) -> Status:
-    """Print why the verdict is what it is: what decided, the lines that count, other profiles."""
+    """Print why the verdict is what it is: what decided, the lines involved, other profiles."""
     profile = project.chosen.profile
     [one] = look_up_all(project, options, [options.url])
     known, found = one.known, None
@@ -82,7 +82,7 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
 
 
 def _excerpt(found: Explanation, origin: str) -> None:
-    """Print the lines that count; ``>`` marks the deciding one."""
+    """Print the lines involved; ``>`` marks the one that decides."""
     deciding, lost = found.verdict.line, found.verdict.overruled
     losing = None if lost is None else lost.line
     counting = {line for line in (*found.groups, deciding, losing) if line is not None}

@@ -306,7 +306,7 @@ def chunks_of(source: BinaryIO, advance: Callable[[int], None]) -> Iterator[byte
 
 
 def _write(lines: bytes) -> None:
-    """Write whole lines; to a terminal nothing that it acts on, and no password."""
+    """Write whole lines; to a terminal, without passwords and with control characters escaped."""
     if sys.stdout.isatty():
         shown = lines.decode("utf-8", "surrogateescape").split("\n")
         shown = [escaped(without_login(line)) for line in shown]

@@ -19,7 +19,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
 
 def run(project: Project, options: Namespace) -> Status:
-    """Print the findings of all sources; a source that cannot be read loses no others."""
+    """Print the findings of all sources; one that cannot be read does not stop the others."""
     ignored = {code.strip() for text in options.ignore for code in text.split(",")} - {""}
     if unknown := ignored - {*CODES}:
         raise EndingError(f"{min(unknown)} is not a code of findings")

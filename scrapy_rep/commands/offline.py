@@ -1,6 +1,6 @@
 """What a crawl would decide if robots.txt files were as they are in a file or an archive.
 
-Nothing is fetched. All that decides in a crawl decides here: the profile, the limits,
+Nothing is fetched. Whatever decides in a crawl is taken into account: the profile, the limits,
 ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
 """
 

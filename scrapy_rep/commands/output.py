@@ -144,5 +144,5 @@ def counted(number: int, one: str) -> str:
 
 
 def listed(counts: Counter[str], names: Sequence[str]) -> str:
-    """Return those counts that are not zero: ``6 allowed, 1 undecided``."""
+    """Return the counts that are not zero, with their names: ``6 allowed, 1 undecided``."""
     return ", ".join(f"{counts[name]:,} {name}" for name in names if counts[name])

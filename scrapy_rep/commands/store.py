@@ -24,7 +24,7 @@ from scrapy_rep.stores.stored import StoredEntry
 
 
 def run(project: Project, options: Namespace) -> Status:
-    """Do to the store what the action says."""
+    """Run the action on the store of the project."""
     act = {"list": _list, "show": _show, "export": _export, "import": _import, "forget": _forget}
     imports = options.action == "import"
     with (

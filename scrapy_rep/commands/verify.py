@@ -2,9 +2,9 @@
 
 For each decision by a rule, the robots.txt that its line names is read from the archive and asked
 again. For every decision, what its line names must match: the site is that of the URL, the record
-is one of that site with that status, the override is one of the run that decides so, and a request
-that passes has a reason for which one does. Times, paces and decisions that rest on other things
-are not compared.
+is one of that site with that status, the override is one of the run that decides so, and the reason
+of a request that was allowed is one that allows requests. Times, paces and decisions that rest on
+other things are not compared.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _lack(line: DecisionLine, run: RunLine | None, found: Record | None) -> str:
 
 
 def _wrong_site(line: DecisionLine, run: RunLine) -> str:
-    """Return that the site of a line is not that of its URL, "" if it is."""
+    """Return what is wrong if the site of a line is not that of its URL, else ""."""
     if run.settings.get("log_urls") not in ("full", "path"):
         return ""
     site = usable_authority_of(line.url)
@@ -196,9 +196,9 @@ def _wrong_site(line: DecisionLine, run: RunLine) -> str:
 
 
 def _wrong_override(line: DecisionLine, run: RunLine) -> str:
-    """Return that a run has no override of a site as its line names it, "" if it has.
+    """Return what is wrong if the run has no override as the line names it, else "".
 
-    Each override that is named has changed the verdict.
+    An override is only named if it has changed the verdict.
     """
     is_overridden = line.override is not None or line.without is not None or line.reason == REASON
     if not is_overridden or line.reason == BYPASSED:
@@ -214,9 +214,9 @@ def _wrong_override(line: DecisionLine, run: RunLine) -> str:
 
 
 def _wrong_reason(line: DecisionLine, run: RunLine) -> str:
-    """Return that no request passes for the reason of a line, "" if one may, or if none passed.
+    """Return what is wrong if a request was allowed for a reason that allows none, else "".
 
-    Where rules are named that may have decided, they are asked again.
+    A decision by rules that the line names is not judged here: those rules are asked again.
     """
     said = line.without or line
     reason = said.reason.removesuffix(LAST_GOOD_COPY)
@@ -235,7 +235,7 @@ def _wrong_reason(line: DecisionLine, run: RunLine) -> str:
 def _wrong_record(
     line: DecisionLine, run: RunLine | None, found: Record | None, records: Records
 ) -> str:
-    """Return that a record is of another site, or has another status, "" if it does not."""
+    """Return what is wrong if a record is of another site, or has another status, else ""."""
     if found is None:
         return ""
     if not records.leads_to(f"{line.authority}/robots.txt", found.uri):

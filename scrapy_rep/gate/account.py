@@ -1,12 +1,13 @@
 """Keeps account of what becomes of requests: stats, log lines, overrides, and the signal.
 
-The signal is ``robots_decided``. If nothing listens to it, no decision is made up.
+The signal is ``robots_decided``. If nothing listens to it, no ``RobotsDecision`` is created.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import usable_authority_of
@@ -39,11 +40,14 @@ if TYPE_CHECKING:
 class Account:
     """Counts and logs each request, and tells listeners: that it passed, or what refuses it.
 
-    A listener may refuse a request that would pass: the methods that tell of one raise its
-    ``IgnoreRequest``, and the request is not counted.
+    A refusal is reported twice: :meth:`refused` counts it where the rules are known, and
+    :meth:`ended` tells listeners once its exception leaves the middleware.
+
+    A listener may refuse a request that would pass: the methods for requests that go on raise the
+    listener's ``IgnoreRequest``, and do not count the request.
 
     ``agent_of(request)`` returns the names that a request goes by; ``weigh`` measures rules again
-    that were asked for a verdict; ``sent(request, page)`` is a page as it is sent.
+    after they have given a verdict; ``sent(request, page)`` is a page as it is sent.
     """
 
     def __init__(
@@ -61,8 +65,8 @@ class Account:
         self._agent_of = agent_of
         self._weigh = weigh
         self._sent = sent
-        self._basis: tuple[Exception, RulesInForce] | None = None
-        """The last refusal that rests on what is known of a site, and what that is."""
+        self._rules: WeakKeyDictionary[Exception, RulesInForce] = WeakKeyDictionary()
+        """The rules in force at each refusal, from :meth:`refused` until :meth:`ended`."""
 
     # --- what goes on
 
@@ -121,11 +125,12 @@ class Account:
     ) -> None:
         """Count and log a request that is refused; :meth:`ended` tells of its exception.
 
-        What that rests on is noted here: when it is told, memory may hold other rules, or none.
+        The rules in force are noted here. By the time of :meth:`ended`, memory may hold other
+        rules, or none.
         """
         request, url, *_ = asked
         if self._signals.is_heard(robots_decided):
-            self._basis = refusal, cached.in_force
+            self._rules[refusal] = cached.in_force
         if isinstance(refusal, RobotsUnreachable):
             self._stats.unreachable(request.method, url, refusal.cause)
             return
@@ -153,17 +158,17 @@ class Account:
         return RobotsUnreachable(authority, cause, detail=detail)
 
     def ended(self, request: Request, error: Exception, final_url: str = "") -> None:
-        """Tell of what a request ended in, or the response whose final URL is given.
+        """Tell listeners of the exception in which a request ended.
 
-        An error that is not a refusal is ignored. One that :meth:`refused` was not told of rests on
-        nothing: the crawler failed, or the page that the request was found on refused it.
+        ``final_url`` is given if its response was refused. An error that is not a refusal is
+        ignored. If :meth:`refused` was not called for it, no rules decided: the crawler failed, or
+        the page that the request was found on refused it.
         """
-        basis, self._basis = self._basis, None
         if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
             return
+        rules = self._rules.pop(error, RulesInForce())
         if not self._signals.is_heard(robots_decided):
             return
-        rules = basis[1] if basis is not None and basis[0] is error else RulesInForce()
         statement, page = getattr(error, "statement", None), self._page_of(request)
         said = None if statement is None else {str(statement.category): str(statement.answer)}
         decision = RobotsDecision(

@@ -39,7 +39,7 @@ class LookUp(NamedTuple):
 
 
 class Explainer:
-    """Answers what would become of a request, without one: nothing is refused or held up.
+    """Answers what would become of a request, without making one: nothing is refused or delayed.
 
     A robots.txt that has to be fetched for an answer is counted as any other is. ``sent(url)`` is a
     URL as it is sent.

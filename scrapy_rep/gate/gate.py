@@ -201,8 +201,8 @@ class Gate:
             return judged.judgement
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is None and judgement.pace is not None:
-            pace, asker, _ = judgement.pace
-            self._turns.keep(asked.request, asked.authority, pace, asker)
+            pace, agent, _ = judgement.pace
+            self._turns.keep(asked.request, asked.authority, pace, agent)
         state.judged = Judged(asked[1:], ref(cached), judgement)
         return judgement
 

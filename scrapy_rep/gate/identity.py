@@ -161,23 +161,20 @@ class Identity:
 
     @cached_property
     def _of_settings(self) -> tuple[str, ...]:
-        user_agent = self._configured()
-        token = product_token(user_agent.decode("latin-1"))
-        if token is None:
-            self._warn_of_nameless(user_agent)
-        return (token or DEFAULT,)
+        """The token in the User-Agent of the project, in the first one that is not empty.
 
-    def _configured(self) -> bytes:
-        """Return the User-Agent of the project, the first that is not empty, as Scrapy sends it.
-
-        Scrapy gives it to requests that have none. An empty one hides the name, and changes nothing
-        about which rules are meant for the crawler.
+        Scrapy gives it to requests that have none. An empty one only hides the name: which rules
+        apply to the crawler does not change.
         """
         settings = self._crawler.settings
         default = without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS"))
         chosen = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
         added = Headers({"User-Agent": chosen or ""})
-        return Headers(default).get("User-Agent") or added.get("User-Agent") or b""
+        user_agent = Headers(default).get("User-Agent") or added.get("User-Agent") or b""
+        token = product_token(user_agent.decode("latin-1"))
+        if token is None:
+            self._warn_of_nameless(user_agent)
+        return (token or DEFAULT,)
 
     def _derived(self, user_agent: bytes) -> tuple[str, ...]:
         """Return the token in the header of a request, or those of the crawl if there is none.

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
-    ``refusal`` is what the request ends in, ``None`` if it may pass. ``verdict`` is given where
-    overrides have a say, and for final URLs; ``override`` is the one that changed it. ``pace`` is
+    ``refusal`` is what the request ends in, ``None`` if it may pass. ``verdict`` is set if
+    the site has overrides, and for final URLs; ``override`` is the one that changed it. ``pace`` is
     what the host has to keep once a request may pass, and ``noted`` what the site says about the
     use of the page.
     """
@@ -47,10 +47,10 @@ class Judgement(NamedTuple):
 
 
 class Judge:
-    """Judges requests by the rules in force. ``use`` is there if asked for.
+    """Judges requests by the rules in force. Without ``use``, usage preferences are not read.
 
-    Where only the rules have a say, it asks no more than whether they allow the request: a verdict
-    takes three times as long.
+    If nothing but the rules decides, they are only asked whether they allow the request: to say by
+    which rule, a :class:`Verdict`, takes three times as long.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class Judge:
         return Judgement(verdict=verdict, override=override, noted=noted)
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
-        """Return the verdict of all that has a say, and which of them decided.
+        """Return the verdict after all that may decide was asked, and the name of what decided.
 
-        The names are those of :attr:`RobotsForbidden.by`, with one difference. If an override has
-        the rules read for another agent, and they disallow the URL for both, this names the
-        override, and the exception the robots.txt.
+        The names are those of :attr:`RobotsForbidden.by`, with one difference: if an override has
+        the rules read for another agent, and they disallow the URL for both agents, this method
+        names the override, while the exception names the robots.txt.
         """
         verdict, _ = self._verdict(asked, cached)
         if verdict.allowed:

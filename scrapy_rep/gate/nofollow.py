@@ -25,14 +25,14 @@ def marked(request: Request, source: str) -> Request:
 
 
 def marked_in_place(request: Request) -> Request:
-    """Mark ``request`` itself, for want of a copy: a subclass may be one that cannot be copied."""
+    """Mark ``request`` itself, for requests of a subclass that cannot be copied."""
     request.meta[NOFOLLOW_KEY] = ["", request.url]
     request.dont_filter = True
     return request
 
 
 def is_marked(request: Request) -> bool:
-    """Return whether the gate refuses a request. The mark counts for its own URL alone."""
+    """Return whether the gate refuses a request. The mark is valid for its own URL only."""
     mark = request.meta.get(NOFOLLOW_KEY)
     return isinstance(mark, (list, tuple)) and len(mark) == 2 and mark[1] == request.url
 

@@ -25,10 +25,13 @@ logger = logging.getLogger("scrapy_rep")
 
 
 class PaceToKeep(NamedTuple):
-    """The pace of a URL, None for no pace; who asks for it; and the override that sets it."""
+    """The pace of a URL, None for no pace.
+
+    ``agent`` is the agent that has to keep it, or a name for ``override``, which sets it.
+    """
 
     pace: RequestedPace | None
-    asker: tuple[str, ...]
+    agent: tuple[str, ...]
     override: Override | None = None
 
 
@@ -82,7 +85,7 @@ class AppliedOverrides:
     def verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
         """Return the verdict on a request, and the override that changed it, if one did.
 
-        A failure on this side is not one of the site: ``unreachable-is-allowed`` is not for it.
+        ``unreachable-is-allowed`` does not apply if the crawler itself failed, and not the site.
         """
         _, url, authority, agent = asked
         without = cached.verdict(authority, url, agent)
@@ -92,18 +95,17 @@ class AppliedOverrides:
         return self._sites[authority].verdict(url, agent, cached.robots, without, self._clock())
 
     def pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep:
-        """Return the pace of a request; each override asks on its own behalf.
+        """Return the pace of a request, and the agent or override that asks for it.
 
-        The pace is kept by host, and where several are asked for, the politest. So an override for
+        A host has one pace: the slowest of those that are asked for. So an override for
         some paths slows down the others of the host as well, for as long as it is asked for.
         """
         _, url, authority, agent = asked
         site, now = self._sites[authority], self._clock()
         if (delay := site.first(DELAY, url, now)) is not None:
-            asker = (f"override {delay.entry}",)
             seconds = float(delay.value)  # type: ignore[arg-type]
             pace = RequestedPace(seconds, may_be_cut=False) if seconds else None
-            return PaceToKeep(pace, asker, delay)
+            return PaceToKeep(pace, (f"override {delay.entry}",), delay)
         tokens, override = site.agent(url, agent, now)
         robots = cached.robots
         pace = None if robots is None else self._paces.read(robots, tokens)
@@ -117,7 +119,7 @@ class AppliedOverrides:
         ``override`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned.
         """
         of_pace = None
-        # Otherwise it is counted already, or there is none.
+        # Otherwise both come from one override, which is counted once, or there is none.
         if pace is not None and pace.override is not override:
             of_pace = self._changed_pace(asked, cached, pace)
         used = {one.entry for one in (override, of_pace) if one is not None}

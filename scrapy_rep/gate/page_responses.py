@@ -108,7 +108,7 @@ def preferences_in_a_crawl(
 ) -> Preferences | None:
     """Return what is said about a page, and keep it for callbacks; None if nothing is.
 
-    The agent is only asked for if the page may say something: most pages say nothing to any.
+    ``agent_of`` is only called if the page may say something, which most pages do not.
     """
     noted = noted_for(response.request)
     found = _of_page(response, lambda: agent_of(response), profile)

@@ -6,7 +6,7 @@ With ``report`` nothing is refused. With ``skip`` and ``drop`` a request ends in
 The copy of robots.txt that is valid when a page is fetched says what the page may be used for
 (draft-ietf-aipref-attach-05 section 3.3); a newer one may be in force before the response is
 parsed, and the old one may have been evicted. So the gate notes the copy by request, for as long as
-the request exists. Most sites say nothing, and nothing is noted.
+the request exists. For most sites, which say nothing, nothing is noted.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Noted(NamedTuple):
     def before_the_page(self) -> Preferences:
         """The preferences known before the page was fetched.
 
-        Those of a path count although the robots.txt disallows it: an override let the request
-        through, and changes nothing about the use of the page.
+        They apply even to a path that the robots.txt disallows: an override has let the request
+        through, but does not change how the page may be used.
         """
         robots = self.robots
         if robots is None:

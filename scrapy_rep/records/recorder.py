@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _NOT_LOGGED = ("store", "overrides", "decision_log", "warc")
-"""Settings that a run's line leaves out: a possible password, paths, and what stands apart."""
+"""Settings that the line of a run leaves out: they may hold a password or a path, or, as for
+overrides, have a field of their own."""
 
 
 class Run(NamedTuple):
@@ -103,7 +104,7 @@ class DecisionRecorder:
         self._append()
 
     def decided(self, decision: RobotsDecision) -> None:
-        """Record a decision, if it is one that is wanted.
+        """Record a decision, if ``REP_DECISIONS`` asks for it.
 
         Raises what kept its line from being written, if its request goes on and
         ``REP_DECISION_LOG_REQUIRED`` is on.
@@ -181,7 +182,7 @@ class DecisionRecorder:
                 self._run_line = None
             if line is not None:
                 self._file.append(line)
-        except Exception as error:  # noqa: BLE001  # a fault of ours is no permission, either
+        except Exception as error:  # noqa: BLE001  # a fault is no permission
             if not self._is_said:
                 self._is_said = True
                 then = "the crawl goes on without it"

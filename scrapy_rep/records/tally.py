@@ -15,8 +15,8 @@ from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
 from scrapy_rep.signals import BYPASSED, WITHOUT_A_NAME
 
 _BATCH = 5_000
-_COLUMNS = 60
-"""Intervals of the course of a crawl, at most."""
+_MOST_INTERVALS = 60
+"""Intervals that the time of a crawl is divided into, at most."""
 
 
 class _Decision(NamedTuple):
@@ -62,7 +62,7 @@ create index by_run on decision (run);
 """
 
 Interval = tuple[int, int, int]
-"""How many requests were allowed, were refused by a verdict, and met an unreachable robots.txt."""
+"""How many requests were allowed, were forbidden, and had an unreachable robots.txt."""
 
 
 class Section(NamedTuple):
@@ -187,25 +187,24 @@ class Tally:
         read = 0
         lines = read_lines(stream)
         while batch := [*islice(lines, _BATCH)]:
-            added = self._insert([line for line in batch if line is not None])
-            read += added
-            self._unread += len(batch) - added
+            found = [line for line in batch if line is not None]
+            self._insert(found)
+            read += len(found)
+            self._unread += len(batch) - len(found)
             if not read:
                 break  # it is not a log: it does not begin like one
         return read > 0
 
     def end(self) -> None:
-        """Prepare for questions; nothing is added after that."""
+        """Make the indexes for queries, after the last log was added."""
         self._base.executescript(_INDEXES)
 
-    def _insert(self, lines: Sequence[Line]) -> int:
-        """Insert some lines; return how many there are."""
+    def _insert(self, lines: Sequence[Line]) -> None:
         self._base.execute("begin")
         self._fill("run", [_run(line) for line in lines if isinstance(line, RunLine)])
         decisions = [_decision(line) for line in lines if isinstance(line, DecisionLine)]
         self._fill("decision", decisions)
         self._base.execute("commit")
-        return len(lines)
 
     def _fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:
@@ -237,7 +236,7 @@ class Tally:
         [[first, last]] = self.query("select min(second), max(second) from decision")
         if first is None:
             return []
-        step = (last - first) // _COLUMNS + 1
+        step = (last - first) // _MOST_INTERVALS + 1
         rows = self.query(
             "select (second - ?1) / ?2 as number, sum(allowed), "
             "sum(why is not null and why <> 'unreachable'), "

@@ -57,7 +57,7 @@ which a server may answer as if there were no robots.txt."""
 
 
 class Again(Enum):
-    """What a robots.txt is asked for with, the second time."""
+    """What the second request for a robots.txt adds to the first."""
 
     LOGIN = "the login of the page, if it is for this very authority"
     NAME = "the User-Agent of the page, if that is another one"
@@ -74,12 +74,12 @@ SECOND_QUESTIONS: dict[int, Again] = {
 
 
 class Question:
-    """What the requests of one fetch carry: of ``page_request``, and of earlier answers.
+    """What the requests of one fetch take over from ``page_request`` and from earlier answers.
 
-    ``uri`` is that of the present hop, ``trail`` are the redirects that were followed. ``copy`` is
-    what a conditional request may confirm. ``numbers`` are those of the requests that may still be
-    made, at first ``most``, and ``request`` is the last one that was made. ``again`` is what the
-    answers so far have called for.
+    ``uri`` is that of the current hop, ``trail`` are the redirects that were followed. ``copy`` is
+    what a conditional request may confirm. ``numbers`` yields a number for each request that may
+    still be made, ``most`` in all, and ``request`` is the last one that was made. ``again`` is what
+    the answers so far have called for.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Question:
 
     @property
     def _is_at_home(self) -> bool:
-        """Whether this hop is at the site that is asked first, for which all credentials are."""
-        return not self.trail or self.uri.startswith(f"{self.authority}/")
+        """Whether this hop is at the site that was asked first: credentials are for no other."""
+        return self.uri.startswith(f"{self.authority}/")
 
     def meta(self) -> dict[str, Any]:
         """Return what is inherited from the meta of the page."""
@@ -119,7 +119,7 @@ class Question:
     def headers(self, name: bytes | None, *, negotiates: bool) -> dict[str, Any]:
         """Return the headers of the next request; the User-Agent is ``name``, unless refused.
 
-        ``negotiates`` says that the download handler agrees with the server on a form.
+        ``negotiates`` says that the download handler sets ``Accept`` and the like by itself.
         """
         name = self.asker.name if Again.NAME in self.again else name
         given: dict[str, Any] = {"User-Agent": name, "Cookie": self._cookie()}
@@ -172,7 +172,7 @@ class Question:
 
 
 def asker_of(page_request: Request | None, authority: Authority) -> Asker:
-    """Return what of a request may decide whether the robots.txt of ``authority`` is refused."""
+    """Return the traits of a request by which ``authority`` may refuse its robots.txt to it."""
     if page_request is None:
         return Asker()
     is_sent = has_headers(page_request) and usable_authority_of(page_request.url) == authority
@@ -190,8 +190,9 @@ def way_of(meta: Mapping[str, Any]) -> str:
 def login_of(page_request: Request, authority: Authority) -> bytes | None:
     """Return the ``Authorization`` with which a page of ``authority`` is requested.
 
-    ``None`` if the request has none. Its user information counts, as without a reactor, and its
-    meta keys ``http_user`` and ``http_pass``, which HttpAuthMiddleware reads. The request may be
+    ``None`` if the request has none. It may also come from the user information of the URL, as in
+    crawls without a reactor, or from the meta keys ``http_user`` and ``http_pass``, which
+    HttpAuthMiddleware reads. The request may be
     for another host, such as a service that fetches the page: then its login is for that host.
     """
     url, meta = page_request.url, page_request.meta

@@ -130,7 +130,7 @@ class RobotsCache:
         )
 
     def held(self, authority: Authority) -> CachedRules | None:
-        """Return what memory holds, whether it is still good or not."""
+        """Return what memory holds, whether it may still be used or not."""
         return self._resident.get(authority)
 
     def consult(self, authority: Authority, request: Any) -> CachedRules | Miss:
@@ -184,7 +184,7 @@ class RobotsCache:
         return await self.fetch(authority, request, found) if isinstance(found, Miss) else found
 
     def __len__(self) -> int:
-        """Return of how many authorities memory holds something."""
+        """Return the number of authorities of which memory holds something."""
         return len(self._resident)
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
@@ -256,7 +256,7 @@ class RobotsCache:
             cached = await self._refresh(authority, request, miss, flight)
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001  # a fault of ours is not permission
+        except Exception as error:  # noqa: BLE001  # a fault is no permission
             self._stats.own_fault(f"The fetch of {authority.robots_uri}", error)
         finally:
             if self._flights.get(authority) is flight:

@@ -70,11 +70,11 @@ class CachedRules:
 
     @cached_property
     def in_force(self) -> RulesInForce:
-        """What decisions by these rules rest on, for those who are told of them."""
+        """The rules in force, as listeners and the decision log see them."""
         answer, failure = self.answer, self.failure
         cause = None if failure is None else str(failure.cause)
         failed = "" if failure is None else failure.exchange
-        if answer is None or self.unreachable:  # a copy that is too old does not count
+        if answer is None or self.unreachable:  # a copy that is too old is not followed
             since = None if failure is None else failure.since
             return RulesInForce("unreachable", since, cause=cause, failed_exchange=failed)
         outcome: Basis
@@ -103,9 +103,9 @@ class CachedRules:
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
 
     def note_agent(self, agent: tuple[str, ...]) -> bool:
-        """Note for whom rules are asked; return whether that is another agent than before.
+        """Note the agent that rules are asked for; return whether it is another one than before.
 
-        The rules for an agent are compiled when it asks first.
+        The rules for an agent are compiled when they are first asked for.
         """
         is_new = self.agent != agent
         self.agent = agent

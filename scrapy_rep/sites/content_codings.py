@@ -1,8 +1,8 @@
 """Decoding the content codings of a body (RFC 9110 section 8.4).
 
-Half of a compressed robots.txt may lack the very rule that forbids a page, so a stream counts only
-if its end mark is there. A body that was cut on purpose, at the parsing limit, counts as far as it
-decodes.
+Half of a compressed robots.txt may lack the very rule that forbids a page, so a stream is
+used only if its end mark is there. A body that was cut on purpose, at the parsing limit, is used as
+far as it decodes.
 
 A small body may decode to a very large one, so each coding of a body yields at most as many octets
 as are asked for. A file of empty members costs time instead of memory: 500 KiB hold 55,000 frames

@@ -29,7 +29,7 @@ _CRAWLER = "own"
 _PAGE = 4096
 
 _SMALLEST = 64 * 1024
-"""Octets that the tables take without a row; a lower limit keeps nothing."""
+"""Octets that the empty tables take; if the limit is lower, nothing is kept."""
 
 _TABLE = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, authority TEXT NOT NULL UNIQUE,"
@@ -56,7 +56,7 @@ class Evicted:
         self._closed = disk_limit < _SMALLEST
 
     def get(self, authority: Authority) -> Entry | None:
-        """Return the entry of ``authority``, ``None`` if it is not here."""
+        """Return the entry of ``authority``, ``None`` if it is not kept."""
         if self._database is None:  # as in most crawls
             return None
         try:
@@ -82,10 +82,10 @@ class Evicted:
             octets = b""  # it would push out all others, and still have no room
         try:
             database = self._database = self._database or self._open()
-            if not octets:
+            if octets:
+                _write(database, str(authority), octets)
+            else:
                 database.execute(_FORGET, (str(authority),))
-            while octets and not _has_room(database, str(authority), octets):
-                pass
         except sqlite3.Error as error:
             self._give_up(error)
 
@@ -118,12 +118,12 @@ class Evicted:
         self._failed(StoreError(f"evicted entries cannot be kept in a temporary file: {error}"))
 
 
-def _has_room(database: sqlite3.Connection, authority: str, octets: bytes) -> bool:
-    """Return True if the entry was written, and False if the oldest one was dropped for it."""
-    try:
-        database.execute(_PUT, (authority, octets))
-    except sqlite3.OperationalError as error:
-        if "full" not in str(error) or not database.execute(_OLDEST).rowcount:
-            raise
-        return False
-    return True
+def _write(database: sqlite3.Connection, authority: str, octets: bytes) -> None:
+    """Write an entry; drop the oldest ones until there is room for it."""
+    while True:
+        try:
+            database.execute(_PUT, (authority, octets))
+            return
+        except sqlite3.OperationalError as error:  # noqa: PERF203 (rare)
+            if "full" not in str(error) or not database.execute(_OLDEST).rowcount:
+                raise

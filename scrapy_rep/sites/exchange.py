@@ -55,14 +55,15 @@ class FetchPlaces(Protocol):
 
 
 class TooManyRequestsError(IgnoreRequest):
-    """More requests are made for one robots.txt than a fetch ever needs."""
+    """Other components have made more requests for one robots.txt than a fetch may take."""
 
 
 class Exchange:
     """What is received in one exchange; ``limit`` is how many octets of a body are read.
 
-    ``numbers`` are those of the requests that its fetch may still make. ``received`` is called with
-    the request, the response as the server sent it, and whether its body was cut at the limit.
+    ``numbers`` yields a number for each request that its fetch may still make. ``received`` is
+    called with the request, the response as the server sent it, and whether its body was cut at the
+    limit.
     """
 
     def __init__(self, limit: int, numbers: Iterator[int], received: Received):

@@ -69,7 +69,7 @@ _META: dict[str, Any] = {
     "dont_merge_cookies": True,  # CookiesMiddleware
     "autothrottle_dont_adjust_delay": True,
     "dont_throttle": True,  # the throttler of versions of Scrapy to come
-    "download_fail_on_dataloss": True,  # half a robots.txt does not count
+    "download_fail_on_dataloss": True,  # half a robots.txt is not used
 }
 _LONGEST_DETAIL = 500
 
@@ -80,7 +80,7 @@ If ``REP_MAX_REDIRECTS`` is so large that its hops need more, they may be as man
 """
 
 _LATELY, _MOST_ASKING = 60.0, 10_000
-"""Seconds for which it is remembered that a site asks for a login, and of how many sites."""
+"""For how many seconds, and of how many sites, it is remembered that they ask for a login."""
 
 _REFUSED_BEYOND = 8
 """A body whose Content-Length is more than this many times the limit is refused instead of cut.
@@ -137,26 +137,26 @@ class RobotsFetcher:
         The proxy of ``page_request``, the request that asks, is used. ``copy`` is what a
         conditional request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
-        told = Announcements(self._signals, authority, copy)
+        announcements = Announcements(self._signals, authority, copy)
         most = max(_MOST_REQUESTS, 1 + self._settings.max_redirects + len(Again))
         question = Question(authority, page_request, copy, most)
-        # Then the first question has the login already. Later on the site may ask for none, and
-        # what it says to a login that is not asked for would not hold for others.
+        # If so, the first question has the login already. Not for longer: the site may have opened
+        # meanwhile, and its answer to a login that it does not ask for is not for other crawlers.
         is_asked_for = monotonic() < self._asked_for_login.get(authority, -inf) + _LATELY
         if is_asked_for:
             question.again.add(Again.LOGIN)
-        outcome = await self._attempt(question, told)
+        outcome = await self._attempt(question, announcements)
         if Again.LOGIN in question.again and not is_asked_for:
             if len(self._asked_for_login) >= _MOST_ASKING:
                 self._asked_for_login.clear()
             self._asked_for_login[authority] = monotonic()
-        return told.ended(outcome)
+        return announcements.ended(outcome)
 
-    async def _attempt(self, question: Question, told: Announcements) -> Outcome:
+    async def _attempt(self, question: Question, announcements: Announcements) -> Outcome:
         """Return the outcome, without the ID of its exchange."""
         self._stats.inc(names.REQUESTS)
         try:
-            return await with_timeout(self._settings.timeout, self._follow(question, told))
+            return await with_timeout(self._settings.timeout, self._follow(question, announcements))
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
@@ -180,19 +180,19 @@ class RobotsFetcher:
                 each.__traceback__ = None
             return Unreachable(cause, detail=detail, ours=ours, error=error)
 
-    async def _follow(self, question: Question, told: Announcements) -> Outcome:
+    async def _follow(self, question: Question, announcements: Announcements) -> Outcome:
         """Follow redirects to an outcome, and ask again where an answer calls for that."""
         deadline = monotonic() + self._settings.timeout
         public = True
         while True:
-            exchange = Exchange(self._settings.max_size, question.numbers, told.received)
+            exchange = Exchange(self._settings.max_size, question.numbers, announcements.received)
             request = question.request = self._request(question, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             if exchange.has_failed:
                 raise IgnoreRequest("another component answered in place of a failed download")
             if not exchange.was_shown:
-                told.received(request, response, exchange.is_cut, is_changed=True)
+                announcements.received(request, response, exchange.is_cut, is_changed=True)
             request = question.request = response.request or request  # one may have been repeated
             uri, trail = question.uri, question.trail
             is_redirect = meaning_of(response.status, self._settings.temporary) is Meaning.REDIRECT
@@ -235,9 +235,10 @@ class RobotsFetcher:
         return Request(uri, callback=NO_CALLBACK, headers=headers, meta=meta)
 
     def _is_zyte_api(self, scheme: str) -> bool:
-        """Return True if the download handler for a scheme agrees with the server on a form.
+        """Return True if the download handler for a scheme is that of Zyte API.
 
-        Zyte API's does: it warns of each request that has an ``Accept`` or ``Accept-Encoding``.
+        It negotiates with the server itself, and warns of each request that has an ``Accept`` or
+        ``Accept-Encoding``.
         """
         modules = modules_that_download(self._crawler.settings, scheme)
         return any(name.partition(".")[0] == "scrapy_zyte_api" for name in modules)

@@ -21,7 +21,7 @@ may be down. The outage is over when one of the questions that failed is answere
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -51,7 +51,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds for which it is not asked, at first and at most."""
 
 TOGETHER = 0.1
-"""Failures that follow each other within these seconds have one cause, and count as one."""
+"""Failures within these seconds of each other have one cause, and are counted once."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class _Failing:
 
     failures: int = 0
     failed_at: float = float("-inf")
-    pause: float = field(default_factory=lambda: FIRST_PAUSE)
+    pause: float = FIRST_PAUSE
     until: float = 0.0
 
 
@@ -150,7 +150,7 @@ class Outage:
         return error
 
     def _admit(self, question: str) -> None:
-        """Raise :class:`StoreError` if the store is to be left alone. After a pause, let one by."""
+        """Raise :class:`StoreError` during a pause; let one question through after it."""
         failing = self._failing.get((question, ""))
         if failing is None or failing.failures < FAILURES:
             return

@@ -8,8 +8,8 @@ a worker that is killed holds up the others for no longer than the term. If a le
 because the store or its holder is at fault, they wait for the term and one round, and then fetch
 for themselves.
 
-Failures on our own side (a proxy, a fault) say nothing about the authority. They are not stored,
-and the next worker tries.
+The crawler's own failures (of a proxy, or a fault) say nothing about the authority. They are not
+stored, and the next worker tries.
 
 The store may have failed at the first look-up, or another worker may have put something since. So
 after a failed fetch the store is asked once more, and the last good copy that it keeps is followed.
@@ -131,15 +131,13 @@ class Refresher:
             return entry
         if lease is None or lease == NOT_SHARED:
             return await self._round(authority, request, entry, waiting)
+        renewal = create_looping_call(self.store.renew, authority, lease, LEASE_TERM)
         try:
-            renewal = create_looping_call(self.store.renew, authority, lease, LEASE_TERM)
             renewal.start(LEASE_TERM / 3, now=False)
-            try:
-                return await self._round(authority, request, entry, waiting)
-            finally:
-                if renewal.running:  # otherwise a fault has ended it
-                    renewal.stop()
+            return await self._round(authority, request, entry, waiting)
         finally:
+            if renewal.running:  # otherwise a fault has ended it
+                renewal.stop()
             self.store.release(authority, lease)
 
     async def _round(
@@ -293,7 +291,7 @@ def _undated(learnt: Entry, before: Entry | None) -> Entry:
 
 
 def _is_for_others(outcome: Outcome) -> bool:
-    """Return whether an outcome says something to other crawlers, so that it is stored."""
+    """Return whether an outcome is valid for other crawlers, too, so that it is stored."""
     if isinstance(outcome, Unreachable):
         return not outcome.ours
     return not (isinstance(outcome, Answer) and outcome.proxied)

@@ -1,4 +1,4 @@
-"""Reads a response: whose it is, its body, its validators, its freshness; or why there is none."""
+"""Reads a response: who sent it, its body, validators and freshness; or why there is none."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ _FORWARD_PROXIES = frozenset(
 def cause_of(error: BaseException) -> Cause:
     """Return the cause that an exception of a download stands for.
 
-    Scrapy wraps what Twisted and other libraries raise, mostly as a failed connection. So the first
-    exception counts that says more than that.
+    Scrapy wraps what Twisted and other libraries raise, mostly as a failed connection. So the
+    first exception that says more than that decides.
     """
     found = [cause for each in chain_of(error) if (cause := _cause_by_class(each)) is not None]
     more = (cause for cause in found if cause is not Cause.CONNECTION)

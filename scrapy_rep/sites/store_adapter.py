@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
-_KEPT_COMPRESSED = 4
-"""One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
+_EVICTED_DIVISOR = 4
+"""``REP_MEMORY_LIMIT`` divided by this is the memory for evicted entries, which are compressed."""
 
 
 def open_configured(
@@ -104,7 +104,7 @@ def open_store_adapter(
         open_configured(crawler, settings),
         stats,
         crawler=cache(lambda: crawler_digest(user_agent())),
-        memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
+        memory_limit=settings.memory_limit // _EVICTED_DIVISOR,
         disk_limit=settings.store_limit,
     )
 
@@ -236,7 +236,7 @@ class StoreAdapter:
         return found
 
     def _tell(self, question: str, tell: Callable[..., None], *args: Any) -> None:
-        """Tell the store something. Any failure is counted; only a put counts as an answer."""
+        """Call a method that returns nothing; count a failure. Only a put shows that it answers."""
         try:
             tell(*args)
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything

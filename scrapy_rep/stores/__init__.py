@@ -88,7 +88,7 @@ def _open(uri: str, options: UriOptions) -> Store | None:
     """Return the store of a URI, which does nothing until it is used; ``None`` for memory."""
     scheme = scheme_of(uri)
     if scheme is None or not uri.startswith(scheme.begins):
-        raise _no_store(uri, uri.partition(":")[0])
+        raise _no_store(uri)
     if scheme.begins.endswith("//") and is_ambiguous(uri):
         raise ValueError(
             f"{shown(uri)!r} names no store, as it can be read in more than one way: in a user "
@@ -97,7 +97,7 @@ def _open(uri: str, options: UriOptions) -> Store | None:
     if scheme.store:
         return _store_of(scheme).open_uri(uri, options)
     if uri != scheme.begins:
-        raise _no_store(uri, uri.partition(":")[0])
+        raise _no_store(uri)
     return None
 
 
@@ -112,9 +112,10 @@ def _store_of(scheme: Scheme) -> type[UriStore]:
     return found
 
 
-def _no_store(uri: str, name: str) -> ValueError:
-    """Return an error that says what there is, and what ``name`` was probably meant for."""
-    found = get_close_matches(name[:100].lower(), SCHEMES, n=1)
+def _no_store(uri: str) -> ValueError:
+    """Return an error that says what there is, and what ``uri`` probably should begin with."""
+    name = uri[:100].replace("/", ":").partition(":")[0]
+    found = get_close_matches(name.lower(), SCHEMES, n=1)
     hint = f"; did you mean {SCHEMES[found[0]].begins}?" if found else ""
     return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")
 
@@ -123,7 +124,7 @@ def _class(path: str) -> type[Any]:
     """Return the class of that path. Raises ``ValueError`` if it is not a store's."""
     module, _, name = path.rpartition(".")
     if not module:
-        raise _no_store(path, path.partition("/")[0])
+        raise _no_store(path)
     try:
         cls = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError, TypeError) as error:

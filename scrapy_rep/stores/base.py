@@ -38,7 +38,7 @@ LONGEST_INTERVAL = 86_400.0
 """The longest interval, in seconds, that is believed if a store has it: no worker writes more."""
 
 KEPT = 60.0
-"""Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
+"""Seconds for which a turn that has ended is kept at least: another worker may ask for longer."""
 
 RENEWED = 2.0
 """Seconds within which a worker renews a turn that is in use, again and again.

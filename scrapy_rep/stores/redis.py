@@ -313,7 +313,7 @@ def _number(reply: Any) -> int:
 def _listed(client: Client, keys: dict[bytes, Authority]) -> Iterator[StoredEntry]:
     """Read keys, each of which is that of an authority.
 
-    One that is not a hash was written by another program, and the others count.
+    A key that is not a hash was written by another program, and is skipped.
     """
     replies = client.run([("HGETALL", key) for key in keys])
     for (key, authority), reply in zip(keys.items(), replies, strict=True):

@@ -39,7 +39,7 @@ from scrapy_rep.stores.sqlite_file import (
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Told, Writer, result_of
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
 from scrapy_rep.stores.thread import StoreThread
-from scrapy_rep.stores.uri import UriOptions, path_of
+from scrapy_rep.stores.uri import DISK_LIMIT, UriOptions, path_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ SLOW_READS = 200
 """Look-ups that another thread makes after a slow one."""
 
 ROOM = AT_ONCE + 64
-"""Rows that are dropped in one transaction at most: more than it adds."""
+"""The most rows that a transaction drops: more than it adds, so that the file can shrink."""
 
 CLOSE_PATIENCE = 10.0
 """Seconds for which ``close`` waits for the thread."""
@@ -64,11 +64,11 @@ class SqliteStore(Store):
     merged by ``clock``. Leases and turns go by ``turn_clock``, which the processes of a machine
     share. A damaged file is set aside if ``mends`` is True, and otherwise a ``StoreError``.
 
-    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
-    call opens the file, so that a crawl that does not start leaves none. A file that cannot be
-    opened makes each call raise ``StoreError``, and is tried again with each transaction. Several
-    threads may use a store, several processes a file. A child process must not use the store of its
-    parent.
+    Raises ``ValueError`` for the file of another program (:mod:`scrapy_rep.stores.sqlite_file`).
+    The first call opens the file, so that a crawl that does not start leaves none. A file that
+    cannot be opened makes each call raise ``StoreError``, and is tried again with each transaction.
+    Several threads may use a store, several processes a file. A child process must not use the
+    store of its parent.
     """
 
     keeps_pace = True
@@ -77,7 +77,7 @@ class SqliteStore(Store):
         self,
         path: str | Path,
         *,
-        limit: int = 1 << 30,
+        limit: int = DISK_LIMIT,
         keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
@@ -90,7 +90,7 @@ class SqliteStore(Store):
         self._limit = limit
         self._keep = keep
         # The log and damaged files are stored beside the file itself, not beside a link to it.
-        self._file = File(Path(os.path.realpath(path)), rows.TABLES, mends=mends)
+        self._file = File(Path(os.path.realpath(path)), mends=mends)
         self._closed = self._is_begun = False
         self._beginning = Lock()
         self._is_full = False

@@ -31,6 +31,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, TypeVar
 
+from scrapy_rep.stores.sqlite_rows import TABLES
 from scrapy_rep.stores.stored import StoreError
 
 logger = logging.getLogger(__name__)
@@ -93,15 +94,14 @@ def check_file(path: Path) -> None:
 
 
 class File:
-    """The file at ``path``; the statements ``tables`` make its tables.
+    """The file at ``path``.
 
     Unless ``mends`` is True, damage is an error like any other, and the file stays where it is.
     ``read`` and ``rows`` may be called from any thread; all else only from one thread at a time.
     """
 
-    def __init__(self, path: Path, tables: tuple[str, ...], *, mends: bool = True) -> None:
+    def __init__(self, path: Path, *, mends: bool = True) -> None:
         self.path = path
-        self._tables = tables
         self._mends = mends
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
@@ -141,7 +141,7 @@ class File:
         _OPEN.append(self._identity)
         self._writer = self._connection(patience)
         if not _is_prepared(self._writer):
-            _prepare(self._writer, self._tables)
+            _prepare(self._writer)
         _switch_to_wal(self._writer, patience)
         self._writer.execute("PRAGMA synchronous = NORMAL")
         self._writer.execute("PRAGMA journal_size_limit = 16777216")
@@ -277,11 +277,11 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _prepare(writer: sqlite3.Connection, tables: tuple[str, ...]) -> None:
+def _prepare(writer: sqlite3.Connection) -> None:
     with writer:  # which commits, or rolls back
         writer.execute("BEGIN IMMEDIATE")
         if not _is_prepared(writer):  # else another process was quicker
-            for statement in tables:
+            for statement in TABLES:
                 writer.execute(statement)
             writer.execute(f"PRAGMA application_id = {APPLICATION}")
             writer.execute(f"PRAGMA user_version = {VERSION}")

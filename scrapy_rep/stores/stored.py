@@ -84,7 +84,7 @@ def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
 
 
 def store_error(error: BaseException) -> StoreError:
-    """Return what a store has raised as a :class:`StoreError`; it may not even have a text."""
+    """Return an error of a store as a :class:`StoreError`; even ``str(error)`` may raise."""
     if isinstance(error, StoreError):
         return error
     try:

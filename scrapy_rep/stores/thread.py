@@ -1,11 +1,11 @@
-"""A thread that does what a store has to wait for, so that a crawl does not.
+"""A thread that makes the blocking calls of a store, so that the crawl need not wait for them.
 
 - Calls are answered in the order in which they came. So another worker sees what the holder of a
   lease has put before it sees the lease end.
 - All calls that wait are answered together, up to :attr:`StoreThread.together` of them.
-- The thread takes its time, up to some seconds. How long a crawl waits for an answer is not decided
-  here (:mod:`scrapy_rep.sites.outage`). So a distant server, whose connection takes four round
-  trips, is reached even if nothing waits for that any more.
+- A call may take some seconds. The crawl may give up its answer earlier
+  (:mod:`scrapy_rep.sites.outage`), but the call goes on. So the connection to a distant server,
+  which takes four round trips, is made in the end, and the next call finds it.
 - The timeout of a socket does not help against a server that sends a byte now and then. So what has
   taken longer than :data:`CUT_AFTER` is cut when the next call comes.
 """
@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from scrapy_rep.stores.stored import StoreError, store_error
 
 QUEUE_LIMIT = 10_000
-"""Calls that may wait: a store that hangs takes memory for no more."""
+"""Calls that may wait. It bounds the memory that a store takes while it hangs."""
 
 CUT_AFTER = 5.0
 """Seconds after which calls that are not answered are cut."""
@@ -40,7 +40,7 @@ class StoreThread:
     """How many calls are answered together, at most."""
 
     again: float | None = None
-    """Seconds after which :meth:`answer` is called though nothing waits; None for never."""
+    """Seconds after which :meth:`answer` is called even if no call waits; None for never."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Any, Future[Any]]] = deque()
@@ -59,7 +59,7 @@ class StoreThread:
         """Let what hangs fail, if there is a way to do so."""
 
     def end(self) -> None:
-        """Let go of what the thread has opened: it ends."""
+        """Close what the thread has opened, before it ends."""
 
     def ask(self, call: Any) -> Future[Any]:
         """Queue a call; return a Future of its answer. Raises ``StoreError`` if too many wait."""

@@ -62,7 +62,7 @@ class Scheme(NamedTuple):
     extra: str = ""
     """The extra of this package that the class needs."""
     is_file: bool = False
-    """The rest is the path of a file, so it holds no password."""
+    """Whether the rest is the path of a file, and so holds no password."""
 
 
 _SQLITE = "scrapy_rep.stores.sqlite.SqliteStore"
