@@ -21,7 +21,7 @@ class Alarm:
 
     def set(self, seconds: float) -> None:
         """Ring after so many seconds, if not before."""
-        when = monotonic() + max(seconds, 0.0)
+        when = monotonic() + seconds
         if self._timer is not None:
             if self._when <= when:
                 return

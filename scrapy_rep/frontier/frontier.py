@@ -105,6 +105,7 @@ class Frontier:
 
     _gate: Readiness
     _turns: Turns
+    _demand: FetchDemand
 
     def __init__(
         self,
@@ -131,8 +132,6 @@ class Frontier:
         """The request that its queue gives out next."""
         self.sites = Sites(self, scrapy.wake, by_priority=False)
         self._slots = SlotLoads(settings, self._has_left)
-        concurrent = settings.getint("CONCURRENT_REQUESTS")
-        self._demand = FetchDemand(concurrent, lambda: self._pauses(), self.fetch_freed)
         self._queues: list[SchedulerQueues] = []
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
@@ -162,7 +161,8 @@ class Frontier:
         """
         self._gate = gate
         self._turns = turns
-        self._pauses = pauses
+        concurrent = self._crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._demand = FetchDemand(concurrent, pauses, self.fetch_freed)
         _OF_CRAWL[self._crawler] = ref(self)
 
     # --- what the scheduler and its queues call
@@ -228,9 +228,7 @@ class Frontier:
         else:
             request = pop() if self._choose_if_open() else None
         self._asked_in_vain = request is None
-        sites, progress = self.sites, self.progress
-        if sites.sites_waiting or sites.waited or progress.is_timing:
-            self._guarded(self._count)
+        self._guarded(self._count)
         if request is not None and not self.is_open:  # a stop returns what comes from a scheduler
             self.states.begin(request, Stage.HANDED_OUT)
         return request

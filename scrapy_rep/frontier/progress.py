@@ -39,7 +39,7 @@ class Progress:
         self._sites = sites
         self._interval_of = interval_of
         self._alarm = Alarm(self._log)
-        self.is_timing = False
+        self._is_timing = False
         """Whether only sites are left that wait for their turn."""
         self._most_requests = 0
         self._most_sites = 0
@@ -70,15 +70,15 @@ class Progress:
             self._most_sites = sites.sites_waiting
             self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
         only_paced = is_idle and sites.sites_paced == len(sites.by_key) > 0
-        if only_paced or self.is_timing:
+        if only_paced or self._is_timing:
             self.count_time(only_paced)
 
     def count_time(self, only_paced: bool) -> None:
         """Count the seconds in which only sites were left that wait for their turn."""
         now = monotonic()
-        if self.is_timing:
+        if self._is_timing:
             self._stats.inc(names.WAITING_PACE_ONLY, round(now - self._timed_from, 3))
-        self.is_timing, self._timed_from = only_paced, now
+        self._is_timing, self._timed_from = only_paced, now
 
     def line(self) -> str:
         """Return what waits, in one line; "" if nothing does."""

@@ -156,8 +156,8 @@ class Sites:
 
         To take the first one of a hundred thousand out of a plain dict would take long.
         """
-        self._woken_for: dict[Block, Site] = {}
-        """The site that was woken for a block, and has not been asked yet."""
+        self._woken_for: set[Block] = set()
+        """What a site was woken for that has not been asked yet."""
         self._busy_slots: OrderedDict[Block, None] = OrderedDict()
         """The blocks of slots that are busy, but not full. The first one has waited longest."""
         self._ready: ReadySites[Site] = ReadySites(self._order_of if by_priority else None)
@@ -238,7 +238,7 @@ class Sites:
             self._is_new_next = line == AGAIN
         site = next(iter(parked))
         self._unpark(site)
-        self._woken_for[block] = site
+        self._woken_for.add(block)
         site.woken_by = block
         self._make_ready(site, Event.FREED, self._freed_into[block.state])
 
@@ -351,6 +351,8 @@ class Sites:
         self._busy_slots.move_to_end(block)
         site = next(iter(self._parked[block]))
         self._unpark(site)
+        self._woken_for.add(block)
+        site.woken_by = block
         self._move(site, Event.FREED, READY)
         return site
 
@@ -358,20 +360,18 @@ class Sites:
         """Return the head of a site if it is blocked by nothing; otherwise park the site."""
         head = self._head(site)
         woken_by, block = site.woken_by, None
-        is_of_busy_slot = self._ready.asked_of is None  # it is asked as nothing else is ready
         if head is not None:
+            is_of_busy_slot = self._ready.asked_of is None
             may_share = is_of_busy_slot or self._ready.is_by_priority
             may_share = may_share or not (self._ready or self._busy_slots)
             block = self._admission.blocked_by(head.request, may_share)
-        site.woken_by = None
-        waited_for = State.ROOM if is_of_busy_slot else None
         if woken_by is not None:
-            del self._woken_for[woken_by]
-            waited_for = woken_by.state
-        if waited_for is State.TURN:
-            site.has_waited_for = State.TURN
-        elif waited_for is State.ROOM:
-            site.has_waited_for = site.has_waited_for or State.ROOM
+            self._woken_for.remove(woken_by)
+            site.woken_by = None
+            if woken_by.state is State.TURN:
+                site.has_waited_for = State.TURN
+            elif woken_by.state is State.ROOM:
+                site.has_waited_for = site.has_waited_for or State.ROOM
         if head is None or block is None or block is REFUSED:
             self._note_out(site, head, is_refused=block is REFUSED)
         elif block.state is not State.RULES:

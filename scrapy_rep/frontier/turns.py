@@ -145,7 +145,6 @@ class Turns:
             host = self._begin_to_pace(authority.host, self._own_delay(request, authority))
         before, interval = host.asked_by(asker), pace.kept(self._longest)
         host.heed(asker, interval)
-        self.hosts.move_to_end(host.name)
         if interval < before:
             self.offer(host.name)
         if interval != before:

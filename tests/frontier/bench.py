@@ -405,10 +405,9 @@ class Bench:
         for block, each in sites._parked.items():
             assert each
             assert all(site.block == block and site.state is block.state for site in each)
-        for block, woken in sites._woken_for.items():
-            assert woken.woken_by == block
-            assert woken.state is State.READY
-        assert len(sites._woken_for) == sum(1 for site in in_line if site.woken_by is not None)
+        woken_for = Counter(site.woken_by for site in sites.by_key.values() if site.woken_by)
+        assert woken_for == Counter(sites._woken_for)
+        assert all(site.state is State.READY for site in sites.by_key.values() if site.woken_by)
 
     def _check_counts(self) -> None:
         """The counters are what a recount comes to."""

@@ -345,6 +345,18 @@ async def test_requests_that_wait_in_place_go_by_priority_and_then_in_order(desk
     assert sent == [waiting[1], waiting[0], waiting[2]]
 
 
+async def test_any_number_of_requests_may_give_their_turns_back_at_once(desk: Desk) -> None:
+    """With a plain Twisted reactor each would otherwise get its turn within the one before it."""
+    first = desk.send("a")
+    waits = [desk.arrive(desk.request("a")) for _ in range(400)]
+    await settle()
+    for _, _, request, turn in desk.turns.hosts["a"].in_place:
+        turn.addCallback(lambda _, gone=request: desk.turns.left(gone, was_sent=False))
+    await desk.turn_after(first)
+    assert [how for how, _ in desk.sites.ways].count("gave way") == len(waits)
+    assert not desk.turns.hosts["a"].in_place
+
+
 async def test_no_site_has_a_turn_while_a_request_waits_in_place(desk: Desk) -> None:
     """That goes first."""
     desk.sites.wanted.add("a")
