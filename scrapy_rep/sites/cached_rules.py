@@ -33,6 +33,9 @@ _ENTRY_SIZE = 1_000
 _ASKER_SIZE = 200
 """Octets of a request that was refused, besides its name, with its place in the set."""
 
+_TEXT_SIZE = 100
+"""Octets of a text where Python cannot say: PyPy's ``getsizeof`` raises without a default."""
+
 
 class CachedRules:
     """What decides about the requests to one authority from ``since`` until ``until``.
@@ -154,12 +157,13 @@ def _size_of(entry: Entry, parsed: Answer | None) -> int:
     """
     size = _ENTRY_SIZE
     if entry.failure is not None:
-        size += getsizeof(entry.failure.detail)
+        size += getsizeof(entry.failure.detail, _TEXT_SIZE)
     for answer in (entry.answer, entry.refusal):
         if answer is not None:
             texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)
-            size += sum(getsizeof(text) for text in texts)
-            size += sum(_ASKER_SIZE + getsizeof(asker.name) for asker in answer.refused_to)
+            size += sum(getsizeof(text, _TEXT_SIZE) for text in texts)
+            names = (asker.name for asker in answer.refused_to)
+            size += sum(_ASKER_SIZE + getsizeof(name, _TEXT_SIZE) for name in names)
             if answer is not parsed and answer.body is not None:
                 size += len(answer.body)
     return size

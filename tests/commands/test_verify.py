@@ -314,6 +314,18 @@ async def test_several_logs_and_archives_are_given_as_a_shell_gives_them(
     assert robots("verify", "-", "-", "--warc", *archives).status == 2
 
 
+async def test_the_lines_of_one_site_are_enough(site: Site, records: Records) -> None:
+    """As the guide to reports takes them out of the log."""
+    urls = [site.authority(RULES).url("/private/a") for _ in range(2)]
+    (await crawl(settings=records.settings(), plans=urls)).check()
+    wanted = b'"type":"run"', b'"authority":"%s"' % urls[0].removesuffix("/private/a").encode()
+    lines = records.log.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if any(part in line for part in wanted)]
+    assert (len(lines), len(kept)) == (3, 2)
+    records.log.write_bytes(b"".join(kept))
+    assert records.verify() == (0, "", "scrapy robots verify: 1 decision: 1 confirmed\n")
+
+
 @pytest.mark.parametrize("kept", ["path", "hash"])
 async def test_what_the_log_does_not_say_cannot_be_compared(
     site: Site, records: Records, kept: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Asker, Entry
 from scrapy_rep.access.outcome import Unreachable
@@ -57,3 +59,19 @@ def test_the_names_that_are_refused_take_memory() -> None:
         CachedRules(each, standing(each, NOW, Policy()), None, NOW).weigh() for each in (few, many)
     ]
     assert 20_000 < sizes[1] - sizes[0] < 30_000
+
+
+def test_memory_is_reckoned_where_python_does_not_measure_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in PyPy, whose getsizeof() knows only its default."""
+
+    def getsizeof(what: object, *default: int) -> int:
+        if not default:
+            raise TypeError("getsizeof(...) is not implemented")
+        return default[0]
+
+    monkeypatch.setattr("scrapy_rep.sites.cached_rules.getsizeof", getsizeof)
+    refused = Entry(refusal=replace(REFUSED, refused_to=frozenset([Asker(name=b"browser")])))
+    for entry in (Entry(MISSING), refused, FAILED):
+        CachedRules(entry, standing(entry, NOW, Policy()), None, NOW).weigh()
