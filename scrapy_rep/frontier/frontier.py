@@ -283,16 +283,16 @@ class Frontier:
         restored(request)
         key = self._gate.key_of(request)
         if self._cluster is not None:
-            lacks_rules = self.rules_of(key) is not None
-            if not self._cluster.admit(request, key, self.sites.by_key.get(key), lacks_rules):
+            site, lacks_rules = self.sites.by_key.get(key), self.lacks_rules(key)
+            if not self._cluster.admit(request, key, site, lacks_rules):
                 return
         front.push(key, request)
         self.sites.pushed(key)
 
     # --- what the sites ask
 
-    def blocked_by(self, request: Request, may_share: bool) -> Block | None:
-        """Return what blocks a request; if nothing does, note that it is handed out.
+    def hand_out(self, request: Request, may_share: bool) -> Block | None:
+        """Hand out a request unless something blocks it; return what does.
 
         None is also returned after a fault in the check, as the gate then refuses the request, and
         for a request that went back to the queue that workers share. One that is ``REFUSED`` takes
@@ -322,12 +322,10 @@ class Frontier:
             self._agenda.set(block, min(block.what - self._clock(), _LONGEST) + monotonic())
         return block
 
-    def rules_of(self, key: str) -> Block | None:
-        """Return the rules that a site lacks, by its key; None if they are known, or none apply."""
+    def lacks_rules(self, key: str) -> bool:
+        """Return whether rules govern a site, by its key, and are not known."""
         authority = authority_in(key)
-        if authority is None or self._gate.knows(authority):
-            return None
-        return Block(State.RULES, authority)
+        return authority is not None and not self._gate.knows(authority)
 
     def begin(self, request: Request, block: Block) -> None:
         """Begin to fetch the rules that block a request, or join the fetch that is under way."""

@@ -41,8 +41,6 @@ class Progress:
         self._alarm = Alarm(self._log)
         self._is_timing = False
         """Whether only sites are left that wait for their turn."""
-        self._most_requests = 0
-        self._most_sites = 0
         self._timed_from = 0.0
 
     def open(self) -> None:
@@ -62,13 +60,9 @@ class Progress:
         if sites.waited:
             self._stats.inc(names.WAITING, sites.waited)
             sites.waited = 0
-        requests = sites.requests_waiting + in_place
-        if requests > self._most_requests:
-            self._most_requests = requests
-            self._stats.max(names.WAITING_MAX, requests)
-        if sites.sites_waiting > self._most_sites:
-            self._most_sites = sites.sites_waiting
-            self._stats.max(names.WAITING_SITES_MAX, self._most_sites)
+        if sites.sites_waiting:
+            self._stats.max(names.WAITING_MAX, sites.requests_waiting + in_place)
+            self._stats.max(names.WAITING_SITES_MAX, sites.sites_waiting)
         only_paced = is_idle and sites.sites_paced == len(sites.by_key) > 0
         if only_paced or self._is_timing:
             self.count_time(only_paced)

@@ -86,15 +86,15 @@ class SiteQueues(Protocol):
 class Admission(Protocol):
     """What the sites ask."""
 
-    def blocked_by(self, request: Any, may_share: bool) -> Block | None:
-        """Return what blocks a request; if nothing does, note that it is handed out.
+    def hand_out(self, request: Any, may_share: bool) -> Block | None:
+        """Hand out a request unless something blocks it; return what does.
 
         Nothing is None, or ``REFUSED`` if the request will be refused. ``may_share`` says that no
         other site is ready, so the slot need not be idle.
         """
 
-    def rules_of(self, key: str) -> Block | None:
-        """Return the rules that a site lacks, by its key; None if they are known, or none apply."""
+    def lacks_rules(self, key: str) -> bool:
+        """Return whether rules govern a site, by its key, and are not known."""
 
     def begin(self, request: Any, block: Block) -> None:
         """Begin to fetch the rules that block a request, or join the fetch that is under way."""
@@ -102,7 +102,7 @@ class Admission(Protocol):
     def is_free(self, block: Block) -> bool:
         """Return whether a site that is blocked should be asked once more.
 
-        It has to be True whenever :meth:`blocked_by` would not return the block.
+        It has to be True whenever :meth:`hand_out` would not return the block.
         """
 
     def is_full(self, block: Block) -> bool:
@@ -219,11 +219,11 @@ class Sites:
                 self._count(site, 0, more)
             return
         site = self.by_key[key] = Site(key, more)
-        if self._admission.rules_of(key) is None:
-            self._make_ready(site, Event.PUSHED, self._ready.ring)
-        else:
+        if self._admission.lacks_rules(key):
             self._park(site, Event.PUSHED, FETCH)
             self.freed(FETCH)
+        else:
+            self._make_ready(site, Event.PUSHED, self._ready.ring)
 
     def freed(self, block: Block) -> None:
         """Wake the site that has waited longest for something, if that is free."""
@@ -364,7 +364,7 @@ class Sites:
             is_of_busy_slot = self._ready.asked_of is None
             may_share = is_of_busy_slot or self._ready.is_by_priority
             may_share = may_share or not (self._ready or self._busy_slots)
-            block = self._admission.blocked_by(head.request, may_share)
+            block = self._admission.hand_out(head.request, may_share)
         if woken_by is not None:
             self._woken_for.remove(woken_by)
             site.woken_by = None

@@ -425,14 +425,14 @@ class Turns:
     def _plan(self, host: PacedHost, now: float) -> None:
         """Look at a host again when its interval is over, or the next turn has lapsed.
 
-        Nothing has to be planned for a host that is due, while a request of it is under way, or
-        while the store is asked for a turn: the end of the one and the answer of the other are
-        events. ``now`` is when it was looked at; by a later time it may be due, and nothing would
-        be planned.
+        Nothing has to be planned for a host that is due: if a request of it is under way, or the
+        store is asked for a turn, the end of the one and the answer of the other are events.
+        ``now`` is when it was looked at; by a later time it may be due, and nothing would be
+        planned.
         """
         reserved_until = NEVER if host.reserved_for is None else host.reserved_until
         when = max(host.due, reserved_until)
-        if when > now and not host.busy:
+        if when > now:
             self.agenda.set(host.name, when)
 
     def _distrust(self, error: Exception) -> None:

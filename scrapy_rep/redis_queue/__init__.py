@@ -412,7 +412,7 @@ class HostQueue(Base):  # type: ignore[misc]
         is_new = held.interval is None and held.known is None and not held.name.startswith("-")
         if self._frontier is None or not is_new:
             return False
-        return self._is_alone or self._frontier.rules_of(held.name) is not None
+        return self._is_alone or self._frontier.lacks_rules(held.name)
 
     def _wake(self) -> None:
         if self._failing_since is None:

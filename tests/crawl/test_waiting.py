@@ -112,7 +112,7 @@ FAULTS = {
     "taken": (Frontier, "distinct"),
     "parked": (Sites, "_park"),
     "arrived": (Sites, "arrived"),
-    "asked": (Frontier, "blocked_by"),
+    "asked": (Frontier, "hand_out"),
     "free": (Frontier, "is_free"),
     "sent": (SlotLoads, "sent"),
     "left": (SlotLoads, "left"),

@@ -111,14 +111,12 @@ class ScriptedGate:
         self.asked: list[tuple[Page, bool]] = []
         self.begun: list[tuple[Page, str]] = []
 
-    def rules_of(self, key: str) -> Block | None:
-        """Return the rules that a site lacks. Keys that are no authority's begin with - or old."""
-        if key.startswith(("-", "old")) or key in self.known:
-            return None
-        return Block(State.RULES, key)
+    def lacks_rules(self, key: str) -> bool:
+        """Return whether a site lacks rules. Keys that are no authority's begin with - or old."""
+        return not (key.startswith(("-", "old")) or key in self.known)
 
-    def blocked_by(self, page: Page, may_share: bool) -> Block | None:
-        """Return what blocks a request; if nothing does, it is handed out."""
+    def hand_out(self, page: Page, may_share: bool) -> Block | None:
+        """Hand out a request unless something blocks it; return what does."""
         self._bench.check_asked(page)
         self.asked.append((page, may_share))
         block = self._block(page, may_share)

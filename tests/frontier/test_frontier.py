@@ -267,8 +267,7 @@ def test_a_site_lacks_rules_that_are_not_known(crawl: Crawl) -> None:
     """Of a key that is no authority's nothing is known before its requests are looked at."""
     crawl.neighbours.known = {"b.example"}
     keys = ["http://a.example", "http://b.example", "-data"]
-    lacks = [Block(State.RULES, authority("a.example")), None, None]
-    assert [crawl.frontier.rules_of(key) for key in keys] == lacks
+    assert [crawl.frontier.lacks_rules(key) for key in keys] == [True, False, False]
 
 
 def test_at_the_close_all_that_was_read_ahead_goes_back(crawl: Crawl) -> None:
