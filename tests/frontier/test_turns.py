@@ -407,6 +407,18 @@ async def test_a_request_that_is_cancelled_while_it_waits_takes_no_turn(desk: De
     assert not desk.turns.hosts["a"].in_place
 
 
+async def test_a_request_that_is_cancelled_just_after_its_grant_frees_its_host(desk: Desk) -> None:
+    """Nothing else says so where nothing asks for another turn."""
+    first, second = desk.send("a"), desk.request("a")
+    waits = await desk.wait(second)
+    desk.interval_after(first)
+    waits.addErrback(lambda failure: None).cancel()
+    await settle()
+    assert desk.sites.ways[-2:] == [("sent", second.url), ("left", second.url)]
+    desk.time.advance(5.0)
+    assert desk.turns.is_due("a")
+
+
 async def test_at_a_stop_requests_of_the_scheduler_come_back(desk: Desk) -> None:
     """Direct downloads go on waiting: nothing would make them again."""
     first = desk.send("a")
