@@ -25,6 +25,7 @@ from scrapy_rep.sites.content_codings import plain_octets
 _MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
 _DATE: Final = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?)?)?")
+_CODINGS: Final = "content-encoding"
 _STEP: Final = 1 << 16
 
 
@@ -179,11 +180,9 @@ def _body(record: Any, status: int) -> bytes:
     end.
     """
     http = record.http_headers
+    codings = [value.encode() for name, value in http.headers if name.lower() == _CODINGS]
     # warcio would pass on what it cannot decode, as if it were the text.
-    codings = []
-    while (coding := http.get_header("Content-Encoding")) is not None:
-        codings.append(coding.encode())
-        http.remove_header("Content-Encoding")
+    http.headers = [field for field in http.headers if field[0].lower() != _CODINGS]
     octets = record.content_stream().read(_MOST_OCTETS + 1)
     is_cut = len(octets) > _MOST_OCTETS or bool(record.rec_headers.get_header("WARC-Truncated"))
     length = http.get_header("Content-Length") or ""

@@ -25,7 +25,8 @@ _FILLERS: Final = "~_@!:-" + digits + ascii_letters
 """The first that no rule holds is the *filler*: it stands for what a ``*`` matches, or for the rest
 of a path, and makes no other rule match."""
 _MOST_PAIRS: Final = 20_000
-"""Pairs of patterns of which a path that may match both is made."""
+"""Pairs of patterns of which a path that may match both is made. A pair counts once more for each
+100 octets: its paths are as long."""
 _ORIGIN: Final = "https://robots.invalid"
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
 """What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
@@ -165,7 +166,7 @@ def witnesses(patterns: Sequence[str], others: Sequence[str]) -> list[str]:
     wild = {one: None for one in others if "*" in one or one.endswith("$") or "%" in one[-2:]}
     for pattern in patterns:
         for other in others if pattern in wild else wild:
-            pairs += 1
+            pairs += 1 + (len(pattern) + len(other)) // 100
             if pairs > _MOST_PAIRS:
                 break
             if pattern != other:

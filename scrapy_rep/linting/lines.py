@@ -118,7 +118,9 @@ class RobotsFile:
     ) -> Finding:
         """Return a finding about a line, at an octet of it or where its value begins."""
         before = self.lines[line.number - 1][: (octet or line.column) - 1]
-        column = len(before.encode("latin-1").decode("utf-8", "replace")) + 1
+        if not before.isascii():
+            before = before.encode("latin-1").decode("utf-8", "replace")
+        column = len(before) + 1
         return finding(code, message, fix, line=line.number, column=column)
 
 

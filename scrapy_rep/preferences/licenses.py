@@ -12,9 +12,11 @@ from scrapy_rep.preferences.vocabularies import HEADER, MOST_OCTETS, is_url
 MEDIA_TYPE: Final = "application/rsl+xml"
 RELATION: Final = "license"
 
-_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"(?:[^"\\]|\\.)*")*)')
+_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"(?:[^"\\]|\\.?)*"?)*)')
+"""A quoted string without an end lasts to the end of the field (RFC 8288 appendix B.4). So nothing
+is read twice: many links would otherwise take quadratic time."""
 _PARAMETER: Final = re.compile(
-    r';[ \t]*([^\s;="]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*)))?'
+    r';[ \t]*([^\s;="]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.?)*)"?|([^\s;"]*)))?'
 )
 
 

@@ -374,6 +374,8 @@ ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
     "x-gzip": (200, [("Content-Encoding", "x-gzip")], GZIPPED, "Disallow: /private"),
     "gzip twice": (200, [("Content-Encoding", "gzip, gzip")], gzip.compress(GZIPPED, mtime=0),
         "Disallow: /private"),
+    "codings in two fields": (200, [("Content-Encoding", "gzip"), ("Content-Encoding", "identity")],
+        GZIPPED, "Disallow: /private"),
     "not gzip": (200, [("Content-Encoding", "gzip")], RULES, "cannot be read"),
     "half of gzip": (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "cannot be read"),
     "compress": (200, [("Content-Encoding", "compress")], RULES, "cannot be read"),

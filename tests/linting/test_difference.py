@@ -252,6 +252,14 @@ def test_thousands_of_wildcards_take_a_few_seconds(others_set_aside: None) -> No
     assert min(spent) < 4
 
 
+def test_a_long_pattern_is_not_joined_to_thousands_of_others() -> None:
+    """400 KB of a wildcard rule and 20,000 others would be joined to gigabytes of paths."""
+    long = "/*" + "a" * 20_000
+    found = witnesses([long], [long, *[f"/{number}*" for number in range(2_000)]])
+    assert len(found) > 100
+    assert sum(map(len, found)) < 20_000_000
+
+
 def test_a_request_rate_is_part_of_the_pace() -> None:
     """One interval may be asked for in two ways, and both are said."""
     [found] = difference(OLD, OLD + b"Request-rate: 1/10\n")

@@ -269,6 +269,8 @@ def test_what_is_repeated_is_reported_once(body: str, code: str) -> None:
 
 HOSTILE = {
     "rules": b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(40_000)),
+    "long rules": b"User-agent: *\n"
+    + b"".join(b"Disallow: /" + b"a" * n + b"\n" for n in range(1_500, 1_790)),
     "wild": b"User-agent: *\n"
     + b"".join(b"Disallow: /*%d\nAllow: /%d\n" % (n, n) for n in range(999)),
     "agents": b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(12_000)),
@@ -278,6 +280,7 @@ HOSTILE = {
     "keys": b"a:\n" * 150_000,
     "parens": b"User-agent: *\nContent-Usage: " + b"(" * 400_000,
     "signals": b"User-agent: *\nContent-Signal: " + b"a," * 200_000,
+    "blanks before signals": b"User-agent: *\nContent-Signal:" + b" " * 490_000 + b"a," * 4_000,
     "angles": b"<" * 500_000,
 }
 

@@ -58,6 +58,7 @@ FIELDS: dict[str, Callable[[], Any]] = {
     ),
     "link parameters": lambda: licenses_of_field(["<a>" + ";a=b" * 16_000] * 8, URL),
     "link quotes": lambda: licenses_of_field(['<a>;a="' + "\\a" * 32_000] * 8, URL),
+    "link quotes without an end": lambda: licenses_of_field(['<>\\"' * 16_000] * 8, URL),
     "link blanks": lambda: licenses_of_field(["<a>" + " " * 65_000 + "x"] * 8, URL),
     "reservations": lambda: tdmrep(["1," * 32_000] * 8, ["https://" + "a" * 65_000], HEADER),
     "a long host and a space": lambda: licenses_of_field(

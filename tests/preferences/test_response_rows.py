@@ -88,6 +88,9 @@ LICENSES: list[tuple[str, list[str], list[tuple[str, str, str]], list[str]]] = [
     ("rsl: Link field after one with an escape", [
         f'<https://e.org/b>; title="5\\" disk", <https://e.org/c.xml>; rel=license; type="{RSL}"',
     ], [], ["https://e.org/c.xml"]),
+    ("link B.4: a quoted string without an end", [
+        f'<https://e.org/b>; title="5, <https://e.org/c.xml>; rel=license; type={RSL}',
+    ], [], []),
     ("rsl: Link field", [f'<https://e.org/l.xml>; rel="license"; type="{RSL}"'], [],
      ["https://e.org/l.xml"]),
     ("rsl: without quotes", [f"<https://e.org/l.xml>;rel=license;type={RSL}"], [],
