@@ -126,7 +126,7 @@ class RepDownloaderMiddleware:
         One that had to wait for its turn is judged again: the rules may have changed meanwhile.
         """
         try:
-            returned = await self._parts.gate.check_way(request)
+            returned = await self._parts.gate.check_as_sent(request)
             if returned is not None:
                 return returned
             waits = self._parts.turns.arrive(request)

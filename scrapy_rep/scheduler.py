@@ -30,7 +30,7 @@ class RepSchedulerMixin:
     """Mixed into a scheduler class, keeps requests in their queue until their site is ready.
 
     ``class MyScheduler(scrapy_rep.RepSchedulerMixin, Base): pass`` wraps a custom scheduler. If
-    :class:`RepDownloaderMiddleware` is not enabled, the scheduler is as without this class.
+    :class:`RepDownloaderMiddleware` is not enabled, the scheduler works as without this class.
     """
 
     _frontier: Frontier | None = None
@@ -45,9 +45,9 @@ class RepSchedulerMixin:
         super().__init__(*args, **kwargs)
 
     def open(self, spider: Spider) -> Any:
-        """Open the base, whose queues find the frontier then.
+        """Open the base, whose queues then find the frontier.
 
-        Raises ``ValueError`` if robots.txt is to be obeyed, and nothing does.
+        Raises ``ValueError`` if robots.txt is to be obeyed, but no middleware obeys it.
         """
         base: Any = super()
         frontier = self._frontier = frontier_of(spider.crawler)
@@ -72,10 +72,10 @@ class RepSchedulerMixin:
         return (frontier is not None and frontier.has_requests) or bool(base.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Queue a request; return whether it was.
+        """Queue a request; return whether it was queued.
 
-        The filter of duplicates in Redis may fail. If the error went on, Scrapy might never end the
-        page that the request was found on.
+        The filter of duplicates in Redis may fail. If its error were raised, Scrapy might never
+        finish with the page that the request was found on.
         """
         base: Any = super()
         try:
@@ -115,7 +115,7 @@ class RepScheduler(RepSchedulerMixin, Scheduler):
 
 
 def with_frontier(base: type[Any]) -> type[Any]:
-    """Return a class of schedulers like ``base`` that uses the frontier; ``base`` if it does."""
+    """Return a subclass of ``base`` that uses the frontier; ``base`` itself if it does already."""
     if issubclass(base, RepSchedulerMixin):
         return base
     if base is Scheduler:

@@ -1,7 +1,7 @@
-"""The directive ``policy-table``: a table made from the tables by which the package decides.
+"""The directive ``generated-table``: a table made from one in the package.
 
-``.. policy-table:: statuses`` shows what a status means, ``transitions`` what a fetch changes, and
-``decisions`` what happens to a request.
+``.. generated-table:: statuses`` shows what a status means, ``transitions`` what a fetch changes,
+``decisions`` what happens to a request, and ``states`` why a site is parked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from scrapy_rep.access import outcome, policy
+from scrapy_rep.frontier import states
 
 Table = tuple[Sequence[str], Iterable[Sequence[str]]]
 
@@ -47,7 +48,25 @@ def decisions() -> Table:
     return ("What is known", "A request", "A fetch", "Section"), rows
 
 
-TABLES = {"statuses": statuses, "transitions": transitions, "decisions": decisions}
+def parked() -> Table:
+    """Return why a site is parked, and until when: the first table of the module's docstring."""
+    head, _, *lines = (states.__doc__ or "").partition("|")[2].partition("\n\n")[0].splitlines()
+    rows: list[list[str]] = []
+    for line in lines:
+        state, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        if state:
+            rows.append([f"``{state}``", *cells])
+        else:  # the line before goes on
+            rows[-1][1:] = [" ".join(parts) for parts in zip(rows[-1][1:], cells, strict=True)]
+    return [cell.strip().capitalize() for cell in head.strip("|").split("|")], rows
+
+
+TABLES = {
+    "statuses": statuses,
+    "transitions": transitions,
+    "decisions": decisions,
+    "states": parked,
+}
 
 
 def list_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -58,7 +77,7 @@ def list_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return lines
 
 
-class PolicyTable(SphinxDirective):
+class GeneratedTable(SphinxDirective):
     """Put one of the tables into the page."""
 
     required_arguments = 1
@@ -77,5 +96,5 @@ class PolicyTable(SphinxDirective):
 
 def setup(app: Any) -> dict[str, bool]:
     """Register the directive."""
-    app.add_directive("policy-table", PolicyTable)
+    app.add_directive("generated-table", GeneratedTable)
     return {"parallel_read_safe": True}

@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 
 
 class Alarm:
-    """Calls ``ring()`` once, at the earliest of the times for which it was set since."""
+    """Calls ``ring()`` once, at the earliest of the times that it is set for."""
 
     def __init__(self, ring: Callable[[], None]):
         self._ring = ring
@@ -20,7 +20,7 @@ class Alarm:
         self._when = 0.0
 
     def set(self, seconds: float) -> None:
-        """Ring after so many seconds, if not before."""
+        """Ring in ``seconds`` from now, unless it is set to ring earlier."""
         when = monotonic() + seconds
         if self._timer is not None:
             if self._when <= when:
@@ -48,8 +48,8 @@ class Alarm:
 class Agenda:
     """Calls ``due(what)`` once for each thing, at the earliest of the times that it was set for.
 
-    ``fail(error)`` is called after a fault: a timer would swallow it, and all later times with it.
-    Things for which the same time may be set have to be comparable.
+    ``fail(error)`` is called if ``due`` raises: a timer would swallow the error, and the times that
+    remain would be missed. Things for which the same time may be set have to be comparable.
     """
 
     def __init__(self, due: Callable[[Any], None], fail: Callable[[Exception], None]):
@@ -60,7 +60,7 @@ class Agenda:
         self.alarm = Alarm(self._time_has_come)
 
     def set(self, what: Any, when: float) -> None:
-        """Call ``due(what)`` at a time of the monotonic clock, if not before."""
+        """Call ``due(what)`` at ``when``, by the monotonic clock, unless it is set for earlier."""
         if when < self._when.get(what, inf):
             self._when[what] = when
             heappush(self._times, (when, what))

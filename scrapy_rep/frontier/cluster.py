@@ -1,9 +1,9 @@
 """The front of a worker whose queue in Redis gives out no request before its site is due.
 
-The workers of a crawl share the queue, so what waits should wait there, at its place, and not in
-the memory of one worker. A worker keeps the request for which it fetches a robots.txt or asks the
-store for a turn, one of each site, and what waits for room in a downloader slot. All else goes
-back, with advice for the queue: for how long no worker should ask that site.
+The workers of a crawl share the queue, so a request should wait there, in its place, and not in the
+memory of one worker. A worker keeps one request of each site whose robots.txt it fetches or for
+which it asks the store for a turn, and the requests that wait for room in a downloader slot. All
+others go back, with advice for the queue: how long no worker should ask their site.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _SHORT_WAIT: Final = 0.3
 """Seconds for which a request waits for its turn here rather than in the queue."""
 
 _LONGEST: Final = 60.0
-"""Seconds after which the requests to an unreachable site are looked at again."""
+"""Seconds after which the requests to an unreachable site are looked at again at the latest."""
 
 _RULES: Final = Block(State.RULES)
-"""What blocks a request that lacks rules, whichever these are."""
+"""What blocks a request that lacks rules, whatever its authority."""
 
 _START_LIST: Final = 1.0
 """Seconds between two looks at the start list of a spider."""
 
 
 class SharedQueue(Protocol):
-    """The queue that workers share. All seconds are advice, for all workers."""
+    """The queue that workers share. Each number of seconds is advice to all workers."""
 
     def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
-        """Put a request back to where it was, and do not ask its site for some seconds."""
+        """Put a request back in its place, and do not ask its site for some seconds."""
 
     def not_before(self, name: str, seconds: float) -> None:
         """Do not ask a site for some seconds."""
 
     def handed_out(self, request: Request, interval: float | None) -> None:
-        """Note that a request may go, to a site with some interval; None if it will be refused."""
+        """Note that a request is handed out; ``interval`` is None if it will be refused."""
 
     def ended(self, request: Request, seconds: float) -> None:
         """Note that the download of a request has ended: its site is due in some seconds."""
@@ -72,7 +72,8 @@ class SharedQueue(Protocol):
 class ClusterFront(Front):
     """What a worker has taken out of the queue and not handed out.
 
-    If workers do not share a pace, the queue knows none, and one request of each host waits here.
+    If workers do not share a pace, the queue knows of none, and one request of each host waits
+    here.
     """
 
     def __init__(
@@ -97,14 +98,14 @@ class ClusterFront(Front):
         self._has_failed = False
 
     def is_full(self) -> bool:
-        """Return False: what there is no room for goes back."""
+        """Return False: requests for which there is no room go back."""
         return False
 
     @property
     def _is_crowded(self) -> bool:
-        """Whether as much waits here as may, besides the request that is looked at.
+        """Whether as many requests wait here as are allowed, besides the one that is looked at.
 
-        Then a site is of use only if its rules are known.
+        Then only sites whose rules are known are of use.
         """
         return len(self.requests) > self._most
 
@@ -130,7 +131,7 @@ class ClusterFront(Front):
     def keep(self, request: Request, block: Block, has_another: bool) -> bool:
         """Keep a request that waits for something, or give it back; return whether it stays.
 
-        ``has_another`` says that another one waits for the same.
+        ``has_another`` says whether another request waits for the same turn, rules or time.
         """
         wait, interval = _ENOUGH, None
         if block.state is State.TURN:
@@ -150,7 +151,7 @@ class ClusterFront(Front):
         return False
 
     def returns(self, host: str) -> bool:
-        """Return whether what waits for a turn of a host should go back."""
+        """Return whether requests that wait for a turn of a host should go back."""
         return self._shares_pace and self._turns.wait_for(host) > _SHORT_WAIT
 
     def _give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
@@ -162,7 +163,7 @@ class ClusterFront(Front):
     def handed_out(
         self, request: Request, state: RequestState, *, is_refused: bool = False
     ) -> None:
-        """Note that a request goes; if few are left of a site that was put off, ask for more."""
+        """Note that a request is handed out; ask for more of a site if too few are left here."""
         self.queue.handed_out(request, None if is_refused else self._interval_of(state))
         slot = slot_of(request)
         key = self._put_off.get(slot)
@@ -179,9 +180,9 @@ class ClusterFront(Front):
         return self._turns.interval_of(state.host) if self._shares_pace else 0.0
 
     def read_start_list(self) -> None:
-        """Let a spider with a list of start requests in Redis read on, as nothing can go now.
+        """Let a spider whose start requests are a list in Redis read on, as no request can go now.
 
-        scrapy-redis does so only when the crawl is idle. While a site has to wait, it never is.
+        scrapy-redis reads on only when the crawl is idle, which it never is while a site waits.
         """
         read = getattr(self._crawler.spider, "schedule_next_requests", None)
         if read is None or monotonic() < self._start_list_at:

@@ -1,6 +1,6 @@
 """Requests that were read ahead from a scheduler that cannot be asked for those of one site.
 
-When the crawl closes, they go back to it, in the order they came out in.
+When the crawl closes, they go back to the scheduler, in the order in which they came out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Front:
         self._most = min(_MOST, share or _MOST)
         self._has_stalled = False
         self.requests: dict[Request, None] = {}
-        """All of them, heads included, as the base gave them out."""
+        """All requests, heads included, in the order in which the base gave them out."""
         self._numbers = count()
         self._of_site: dict[str, list[tuple[int, int, Request]]] = {}
 
@@ -130,9 +130,9 @@ class Front:
 def in_order_of_queues(
     requests: Iterable[Request], queue: type[Any], start_queue: type[Any]
 ) -> tuple[list[Request], list[Request]]:
-    """Return requests as they go back to queues that give out the first one first, and the others.
+    """Return the requests of FIFO queues and those of LIFO queues, in the order to push them in.
 
-    A queue that gives out the last one first gets them in reverse, so that their order is restored.
+    A LIFO queue gets them in reverse, so that it gives them out in the order that they had.
     Start requests may have a queue of their own.
     """
     first_first: list[Request] = []
@@ -144,7 +144,7 @@ def in_order_of_queues(
 
 
 def _is_last_first(queue: type[Any]) -> bool:
-    """Return whether a queue gives out the request first that it got last.
+    """Return whether a queue is LIFO: it gives out first what it got last.
 
     The classes of Scrapy's own queues are made by functions, and only a base has a telling name.
     """

@@ -1,16 +1,16 @@
 """The frontier of one crawl: it connects the sites to the gate, the turns and Scrapy.
 
-``next_request()`` of a scheduler is documented to return None while no request is ready. So what
-waits for rules or for its turn stays in the queue of its site, and limits, priorities, stops and
-job directories are Scrapy's own. :mod:`scrapy_rep.frontier.states` says what sites wait for,
-:mod:`scrapy_rep.frontier.sites` which one goes next. The scheduler begins the fetch of a robots.txt
-on behalf of the first request of a site, and hands that out when the rules are there. A request
-that was not handed out by the scheduler is a direct download: the file of a media pipeline, or what
-a callback or a middleware downloads. It waits in place, at the gate and at the last step.
+``next_request()`` of a scheduler is documented to return None while no request is ready. So a
+request that waits for rules or for its turn stays in the queue of its site, and limits, priorities,
+stops and job directories are Scrapy's own. :mod:`scrapy_rep.frontier.states` says what sites wait
+for, :mod:`scrapy_rep.frontier.sites` which one goes next. The scheduler begins the fetch of a
+robots.txt on behalf of the first request of a site, and hands it out when the rules are there. A
+request that was not handed out by the scheduler is a direct download: the file of a media pipeline,
+or what a callback or a middleware downloads. It waits in place, at the gate and at the last step.
 
 **Over a scheduler or a priority queue that is not Scrapy's default** there is no queue for each
 site. Requests are read ahead into a front, one after another while no site is ready, and given back
-at the close. The front is limited, so such a crawl can stall; when it does, a line says so.
+at the close. The front is limited, so such a crawl can stall; when it does, the log says so.
 
 **After a fault here no code of the frontier runs any more.** The queues pop as Scrapy's do, heads
 first, and all requests go to the gate, where they wait in place.
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds after which the downloader is looked at for requests that it no longer has."""
+"""Seconds after which requests that the downloader no longer has are looked for again."""
 
 _LONGEST: Final = 600.0
 """Seconds after which a site that is parked until a time is asked again at the latest.
@@ -63,13 +63,13 @@ seldom slow one down: a list may begin with 100 URLs of each of 1,100 slow sites
 """
 
 _PAUSE: Final = 0.5e-6
-"""Seconds by which each request beyond that puts off the next one of ``start()``.
+"""Seconds by which each request beyond :data:`_MANY` delays the next one of ``start()``.
 
 That is 50 ms at 300,000 requests. A million is reached after two days.
 """
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Frontier]] = WeakKeyDictionary()
-"""The frontier of each crawl. It refers to its crawler, which would not be freed otherwise."""
+"""The frontier of each crawl. A strong reference to it would keep its crawler, the key, alive."""
 
 
 def frontier_of(crawler: Crawler) -> Frontier | None:
@@ -131,7 +131,7 @@ class Frontier:
         self.chosen: Request | None = None
         """The request that its queue gives out next."""
         self.sites = Sites(self, scrapy.wake, by_priority=False)
-        self._slots = SlotLoads(settings, self._has_left)
+        self._slots = SlotLoads(settings, self._slot_freed)
         self._queues: list[SchedulerQueues] = []
         self._front: Front | None = None
         self._cluster: ClusterFront | None = None
@@ -140,9 +140,9 @@ class Frontier:
         self.keeps = bool(settings["JOBDIR"]) or (
             not is_scrapys_scheduler(settings) and settings.getbool("SCHEDULER_PERSIST")
         )
-        """Whether what the scheduler has at a stop is there in the next run."""
+        """Whether the next run has the requests that the scheduler has at a stop."""
         self._agenda = Agenda(self._time_has_come, self.give_up)
-        """When sites are woken that are parked until a time."""
+        """When to wake the sites that are parked until a time."""
         self._looked_at = 0.0
         self._asked_in_vain = False
         self.progress = Progress(
@@ -151,7 +151,7 @@ class Frontier:
             lambda: self.sites if self.is_open else None,
             self.interval_of,
         )
-        """Says what waits."""
+        """Counts and logs what waits."""
 
     def connect(self, gate: Readiness, turns: Turns, pauses: Callable[[], int]) -> None:
         """Set the gate and the turns, which say what blocks a request.
@@ -187,7 +187,7 @@ class Frontier:
         self.opened()
 
     def done(self, requests: Iterable[Request]) -> list[Request]:
-        """Return those that neither the engine nor the front has."""
+        """Return those requests that neither the engine nor the front has."""
         in_progress, kept = self.scrapy.in_progress, self._front.requests if self._front else ()
         return [each for each in requests if each not in in_progress and each not in kept]
 
@@ -207,7 +207,7 @@ class Frontier:
     def distinct(self, request: Request, kept: Container[Request]) -> Request:
         """Return a request, or a copy if the same object is kept or under way already.
 
-        A spider may yield one object twice. All that is known of a request is known by its object.
+        A spider may yield one object twice, but what is known of a request is kept by object.
         """
         is_in_use = request in kept or request in self.scrapy.in_progress
         return request.copy() if is_in_use else request
@@ -229,12 +229,13 @@ class Frontier:
             request = pop() if self._choose_if_open() else None
         self._asked_in_vain = request is None
         self._guarded(self._count)
-        if request is not None and not self.is_open:  # a stop returns what comes from a scheduler
+        # A stop has to know, after a fault as well, which requests came from the scheduler.
+        if request is not None and not self.is_open:
             self.states.begin(request, Stage.HANDED_OUT)
         return request
 
     def close(self, enqueue: Callable[[Request], bool]) -> None:
-        """Park nothing more, and give what was read ahead back to the base, which will close."""
+        """Park no more sites, and give what was read ahead back to the base, which will close."""
         self._guarded(self.progress.count_time, False)
         self.is_open = False
         self._demand.close()
@@ -272,7 +273,7 @@ class Frontier:
                 return None
             else:
                 request = self._guarded(self.distinct, popped, front.requests)
-                if request is None:  # a fault must not cost it
+                if request is None:  # a fault must not lose it
                     return popped
                 front.requests[request] = None
                 self._guarded(self._read_ahead, front, request)
@@ -296,7 +297,7 @@ class Frontier:
 
         None is also returned after a fault in the check, as the gate then refuses the request, and
         for a request that went back to the queue that workers share. One that is ``REFUSED`` takes
-        no room.
+        no room in its slot.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
@@ -323,7 +324,7 @@ class Frontier:
         return block
 
     def lacks_rules(self, key: str) -> bool:
-        """Return whether rules govern a site, by its key, and are not known."""
+        """Return whether a site, given by its key, is governed by rules that are not known."""
         authority = authority_in(key)
         return authority is not None and not self._gate.knows(authority)
 
@@ -363,7 +364,7 @@ class Frontier:
     def ask_again(self, host: str) -> None:
         """Ask a site that waits for the turn of a host once more, if the host is due.
 
-        In a cluster also if it is not due for long: the request of the site goes back then.
+        In a cluster, a site is also asked if the wait is long, so that its request goes back.
         """
         self._guarded(self.sites.freed, Block(State.TURN, host))
 
@@ -378,8 +379,8 @@ class Frontier:
         if self._cluster is not None and state is not None and was_sent:
             self._guarded(self._cluster.ended, request, state)
 
-    def _has_left(self, slot: str) -> None:
-        self._guarded(self.sites.left, Block(State.ROOM, slot))
+    def _slot_freed(self, slot: str) -> None:
+        self._guarded(self.sites.slot_freed, Block(State.ROOM, slot))
 
     def fetch_freed(self) -> None:
         """Note that another fetch may begin: one takes longer than most, or pauses."""
@@ -391,7 +392,7 @@ class Frontier:
     def _end_lost(self) -> bool:
         """End the requests that the downloader no longer has; return whether there were any.
 
-        Nothing tells of a request that was answered from a cache, dropped or cancelled.
+        No event tells that a request was answered from a cache, dropped or cancelled.
         """
         self._looked_at = monotonic()
         return self._turns.end_lost()
@@ -399,7 +400,7 @@ class Frontier:
     # --- faults
 
     def _guarded(self, do: Callable[..., T], *args: Any) -> T | None:
-        """Return what ``do`` returns; None after a fault, and if no scheduler asks."""
+        """Return what ``do`` returns; None after a fault, or while the frontier is not open."""
         if not self.is_open:
             return None
         try:
@@ -409,7 +410,7 @@ class Frontier:
             return None
 
     def give_up(self, error: Exception) -> None:
-        """Choose no more, after a fault."""
+        """Stop choosing requests, because of a fault."""
         self.is_open = False
         then = "requests wait in the downloader from now on"
         self._stats.own_fault("The frontier", error, then)

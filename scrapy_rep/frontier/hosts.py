@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
 PaceAsker = tuple[Authority, tuple[str, ...]]
-"""What asks for a pace: an authority, for the crawler of some product tokens."""
+"""What asks for a pace: the rules of an authority, of the crawler with these product tokens."""
 
 InPlace = tuple[float, int, "Request", "Deferred[bool]"]
-"""A request that waits at the last step: by priority, then by age."""
+"""A request that waits at the last step, and its Deferred; sorts by priority, then by age."""
 
 _DAY = 86_400.0
 
 _MOST_ASKERS = 100
-"""Authorities and agents whose pace one host keeps; past that the shortest one is forgotten."""
+"""Askers whose intervals one host keeps; beyond that, the shortest interval is forgotten."""
 
 NEVER = float("-inf")
-"""The time of what has not happened: before all others."""
+"""The time of an event that has not happened: before all others."""
 
 
 class _Asked(NamedTuple):
@@ -41,8 +41,8 @@ class _Asked(NamedTuple):
 class PacedHost:
     """One host that asks for a pace. All times are by the monotonic clock.
 
-    There may be a million of them. So what is empty or has one item for most of them is a tuple: an
-    empty set takes 216 octets, and a dict of one 232.
+    There may be a million of them. So a collection that is empty or has one item for most of them
+    is a tuple: an empty set takes 216 octets, and a dict of one 232.
     """
 
     name: str
@@ -59,9 +59,9 @@ class PacedHost:
     ended: float = NEVER
     """When its last request ended."""
     reserved_until: float = NEVER
-    """Until when :attr:`reserved_for` has the turn."""
+    """When the turn of :attr:`reserved_for` lapses."""
     not_before: float = NEVER
-    """No turn is to be had before this, if other workers keep its pace, too."""
+    """No turn is available before this time, if other workers keep the pace of the host, too."""
     failing_since: float | None = None
     """When asking the store for a turn began to fail."""
     _asked: tuple[_Asked, ...] = ()
@@ -82,12 +82,12 @@ class PacedHost:
         )
 
     def asked_by(self, asker: PaceAsker) -> float:
-        """Return the interval that ``asker`` is known to ask for; 0 if it is not known."""
+        """Return the interval that ``asker`` is known to ask for; 0 if none is known."""
         return next((each.interval for each in self._asked if each.asker == asker), 0.0)
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether an interval is asked for."""
         return bool(self._asked)
 
     @property
@@ -97,7 +97,10 @@ class PacedHost:
 
     @property
     def interval(self) -> float:
-        """The least interval between two requests: the politest one; 0 if none is asked for."""
+        """The least time from one request to the next; 0 if no interval is asked for.
+
+        It is the longest of the intervals asked for, or the operator's own delay if that is longer.
+        """
         if not self._asked:
             return 0.0
         return max(self.own_delay, *(each.interval for each in self._asked))

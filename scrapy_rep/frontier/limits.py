@@ -38,7 +38,7 @@ def slot_of(request: Request) -> str:
     try:
         slot: Any = request.meta.get("download_slot")
         return (urlsplit(request.url).hostname or "") if slot is None else str(slot)
-    except Exception:  # noqa: BLE001  # neither a bad URL nor a fault may cost the request
+    except Exception:  # noqa: BLE001  # neither a bad URL nor a fault may lose the request
         return ""
 
 
@@ -101,7 +101,7 @@ class SlotLoads:
             self._less(slot)
 
     def _stop_counting(self) -> None:
-        """Do not count requests that have not reached the last step: a middleware holds them up."""
+        """Stop counting requests that are not at the last step yet: a middleware holds them up."""
         held_up, self._on_their_way = self._on_their_way, {}
         for slot in held_up.values():
             self._less(slot)
@@ -118,10 +118,10 @@ class FetchDemand:
 
     Without a bound each of 100,000 sites would be fetched at once, long before their pages can be
     requested; the rules of most would have expired by then. So the *young* fetches and the sites
-    that have their rules and were not asked since are bounded together. A fetch that takes longer
-    counts towards a second bound, so that silent sites do not hold up the others. One that pauses
-    between two attempts counts towards none. ``freed()`` is called when a fetch is no longer young,
-    so that another one may begin.
+    that have their rules and have not been asked since are bounded together. A fetch that takes
+    longer counts towards a second bound, so that silent sites do not hold up the others. One that
+    pauses between two attempts counts towards none. ``freed()`` is called when a fetch is no longer
+    young, so that another one may begin.
     """
 
     def __init__(self, concurrent: int, pauses: Callable[[], int], freed: Callable[[], None]):
@@ -130,13 +130,13 @@ class FetchDemand:
         self._most_old = min(_MOST_OLD, most_files() // 2)
         self._freed = freed
         self._young: OrderedDict[Authority, int] = OrderedDict()
-        """The tick at which each of them began, the oldest first."""
+        """The tick at which each young fetch began, the oldest first."""
         self._old: set[Authority] = set()
         self._ticks = 0
         self._alarm = Alarm(self._tick)
 
     def begins(self, authority: Authority) -> None:
-        """Count a fetch, or the one that is under way already."""
+        """Count a fetch that begins, unless it is counted already."""
         if authority not in self._old:
             self._young.setdefault(authority, self._ticks)
             self._alarm.set(_TICK)
@@ -156,7 +156,7 @@ class FetchDemand:
         return len(self._young) + unasked < self._most_young
 
     def close(self) -> None:
-        """End."""
+        """Stop the timer."""
         self._alarm.cancel()
 
     def _tick(self) -> None:

@@ -2,34 +2,36 @@
 
 Ready sites stand in lines, by what has made them ready:
 
-- ``with_rules``: its rules have come. At the end of the ring, rules that live for a minute would
-  expire before 100,000 other sites were through, and be fetched again: 2.6 million times for
-  300,000 pages, and 0.3 million times in a line of their own (simulated);
+- ``with_rules``: its rules have come. If it went to the end of the ring, rules that live for a
+  minute would expire before 100,000 other sites had been asked, and be fetched again: 2.6 million
+  times for 300,000 pages, against 0.3 million times with a line of their own (simulated);
 - ``due``: its host is due;
 - ``woken``: it was woken by something else;
 - ``ring``: all others.
 
-**These lines take turns**: of those that have sites, next is the one that was asked longest ago. So
-none can hold up another one, whether its sites hand out pages, are refused or begin to wait for
-something. In one line, those that come first would: beside 1,100 hosts that were due, 20 plain
-sites got 713 of 3,654 pages, and 1,855 of 3,711 when the two took turns. While 3,000 new
-sites came that allow nothing, known ones got no page in seven seconds, and 400 when they took
-turns. A site of the ring whose rules have expired uses up no turn. Known sites would fall behind
-new ones, so that more and more rules expire: 4,000 sites of three pages, with rules that live for a
-minute, were asked for a robots.txt 7,300 times, and 5,500 times this way (simulated).
+**These lines take turns**: of those that have sites, the next is the one that was asked longest
+ago. So none can hold up another one, whether its sites hand out pages, are refused or begin to wait
+for something. If all sites stood in one line, those in front would hold up the others: beside 1,100
+hosts that were due, 20 plain sites got 713 of 3,654 pages in one line, and 1,855 of 3,711 when the
+two kinds took turns. While 3,000 new sites that allow nothing came, known sites got no page in
+seven seconds; when the two took turns, they got 400. A site of the ring whose rules have expired
+uses up no turn. Otherwise known sites would fall behind new ones, so that more and more rules
+expire: 4,000 sites of three pages, with rules that live for a minute, were asked for a robots.txt
+7,300 times instead of 5,500 (simulated).
 
 Two lines take turns with all of these together:
 
 - ``for_fetch``: it waited for a fetch, and one may begin. Of the sites that are not ``refused``,
   every second one is one of these. Most begin a fetch, and hand nothing out;
 - ``refused``: its last request was refused. One is next after each request of another site, and
-  more of them if no other site is ready or has a slot that is busy, but not full. So sites of which
-  much is refused hardly delay pages, though a refusal takes the engine a millisecond: beside 1,000
-  sites of 100 requests that did not answer, 3,000 pages came in 80 s, and in 154 s when these sites
-  were in the ring.
+  more of them if no other site is ready or has a slot that is busy, but not full. So sites with
+  many refused requests hardly delay pages, though a refusal takes the engine a millisecond: beside
+  1,000 sites that did not answer, of 100 requests each, 3,000 pages came in 80 s, and in 154 s when
+  these sites were in the ring.
 
-**By priority**, for queues that have one order for all sites, there is one line for all but
-``for_fetch``. The most urgent site is next, then the one that has been ready for longest.
+**By priority**, for queues that have one order for all sites, there is one line for all sites
+except those in ``for_fetch``. The most urgent site is next, then the one that has been ready for
+longest.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ S = TypeVar("S")
 
 
 class ByPriority(Generic[S]):
-    """A line by the priority of the next requests of sites, then by arrival; like a ``deque``.
+    """A line of sites, by the priority of their next requests, then by arrival; like a ``deque``.
 
     ``order_of(site)`` is the priority, negated: the least one is next.
     """
@@ -84,11 +86,11 @@ class ReadySites(Generic[S]):
             (deque(), deque(), deque(), deque()) if order_of is None else [self.ring] * 4
         )
         self._lines = [self.with_rules, self.ring, self.woken, self.due]
-        """Those that take turns; the first one was asked longest ago."""
+        """The lines that take turns; the first one was asked longest ago."""
         self._is_refused_next = False
         self._is_fetch_next = True
         self.asked_of: Line[S] | None = None
-        """The line in which the site stood that was taken last; None if none was left to take."""
+        """The line that the last site was taken from; None if there was none to take."""
 
     def __bool__(self) -> bool:
         """Return whether a site is ready, other than those whose last request was refused."""

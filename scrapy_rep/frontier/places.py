@@ -1,12 +1,12 @@
 """Places in the downloader beyond the operator's: for fetches, and for requests that wait in place.
 
 The downloader counts fetches of robots.txt, and requests and responses that wait in place for rules
-or for a turn, as any others. For each of them it may have one request more meanwhile, so that they
-hold up no other. Without the scheduler, only fetches are lent a place.
+or for a turn, like any others. For each of them it may have one more request meanwhile, so that
+they hold up no others. Without the scheduler, only fetches are lent a place.
 
-What the engine has sent within its limits keeps its own place while it waits for its turn, as a
-request does that waits for DOWNLOAD_DELAY. If its place were lent, there would be one request too
-many when its turn comes. A wait of more than a second is worth that.
+A request that the engine has sent within its limits keeps its own place while it waits for its
+turn, like one that waits for DOWNLOAD_DELAY. If it were lent another place, there would be one
+request too many when its turn comes. Only a wait of more than a second is worth that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Places:
         self.waiting = 0
         """How many requests wait in place."""
         self.lends = False
-        """Whether a request that waits in place is lent a place: the frontier is used.
+        """Whether a request that waits in place is lent a place, as it is if the frontier is used.
 
         Without the scheduler each one counts towards CONCURRENT_REQUESTS, as with Scrapy's own
         middleware.
@@ -56,10 +56,10 @@ class Places:
             del self.fetches[request]
 
     def fetched(self, request: Request) -> None:
-        """Take the place of a fetch back, if this is one, as its download has ended.
+        """Take back the place of a request whose download has ended, if it is a fetch.
 
-        The downloader has it for a moment longer. With its place until then, the engine could begin
-        one request too many.
+        The downloader has the fetch for a moment longer. If the place were lent until then, the
+        engine could begin one request too many.
         """
         if self.fetches.get(request):
             self.fetches[request] = False
@@ -69,10 +69,10 @@ class Places:
     def lent(self, *, keeps_its_own: bool = False) -> Iterator[Callable[[bool], bool]]:
         """Lend a place to a request that waits in place, unless it ``keeps_its_own``.
 
-        The place is taken back when the context ends, or when what is yielded is called: the
-        coroutine of the request goes on a moment after its wait is over. With its place until then,
-        the engine could begin one request too many. What is yielded is a callback for the Deferred
-        that the request waits for, so it returns its argument.
+        Yields a callback for the Deferred that the request waits for. It takes the place back, and
+        returns its argument. If it is not called, the place is taken back when the context ends. As
+        the coroutine of the request goes on a moment after its wait is over, the engine could begin
+        one request too many in between.
         """
         self.waiting += 1
         self._stats.inc(names.WAITING)

@@ -1,4 +1,4 @@
-"""Counts what a crawl waits for, and says so: one that obeys a pace looks like one that hangs."""
+"""Counts and logs what a crawl waits for: one that obeys a pace looks like one that hangs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ logger = logging.getLogger("scrapy_rep")
 
 
 class Progress:
-    """Logs a line every ``interval`` seconds while sites wait, unless that is 0.
+    """Logs a line every ``interval`` seconds while sites wait; never if ``interval`` is 0.
 
-    ``sites()`` returns the sites, and None if nothing waits in the scheduler. ``interval_of()``
+    ``sites()`` returns the sites, and None while the frontier is not open. ``interval_of()``
     returns the seconds between two requests of a site that waits for its turn.
 
     To find the slowest site, a line walks all of them: 100,000 take a tenth of a second.
@@ -40,7 +40,7 @@ class Progress:
         self._interval_of = interval_of
         self._alarm = Alarm(self._log)
         self._is_timing = False
-        """Whether only sites are left that wait for their turn."""
+        """Whether all sites that are left wait for their turn."""
         self._timed_from = 0.0
 
     def open(self) -> None:
@@ -49,11 +49,11 @@ class Progress:
             self._alarm.set(self._interval)
 
     def close(self) -> None:
-        """End."""
+        """Stop logging."""
         self._alarm.cancel()
 
     def count(self, sites: Sites, in_place: int, is_idle: bool) -> None:
-        """Count what waits, with so many requests that wait in place.
+        """Count what waits; ``in_place`` is the number of requests that wait in place.
 
         ``is_idle`` says that the downloader has nothing, and that the engine has asked in vain.
         """
@@ -68,7 +68,7 @@ class Progress:
             self.count_time(only_paced)
 
     def count_time(self, only_paced: bool) -> None:
-        """Count the seconds in which only sites were left that wait for their turn."""
+        """Count the seconds in which all sites that were left waited for their turn."""
         now = monotonic()
         if self._is_timing:
             self._stats.inc(names.WAITING_PACE_ONLY, round(now - self._timed_from, 3))
@@ -92,7 +92,7 @@ class Progress:
     def _log(self) -> None:
         try:
             line = self.line()
-        except Exception as error:  # noqa: BLE001  # a timer would log it without an end
+        except Exception as error:  # noqa: BLE001  # a timer would swallow it
             self._stats.own_fault("The line about what waits", error, "it is logged no more")
             return
         if line:

@@ -1,10 +1,10 @@
 """Where the requests of each site are kept: in Scrapy's own queues.
 
 :class:`FrontierQueue` is Scrapy's default priority queue with a queue for each authority in place
-of each downloader slot. Requests to many sites may share a slot, that of a rendering service: with
-a queue for each slot, 150 requests to a paced site stopped 249 of 300 pages of another one. Within
-a site the order is Scrapy's, and so is a job directory: Scrapy's own class goes on with a job of
-ours, and ours with one of Scrapy's.
+of each downloader slot. Requests to many sites may share a slot, such as that of a rendering
+service: with a queue for each slot, 150 requests to a paced site stopped 249 of 300 pages of
+another one. Within a site the order is Scrapy's. So is the format of a job directory: Scrapy's own
+class can resume a job of this one, and this one a job of Scrapy's.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _LATER: Final = "_scrapy_rep_later"
 
 
 class _ClosesEmpty:
-    """Mixed into a queue on disk: if it is empty, it closes even on a disk that takes nothing.
+    """Mixed into a queue on disk, lets an empty queue close even if the disk takes nothing.
 
-    Scrapy closes it before it gives out its last request, which an error would cost. What is left
-    of its files goes: a queue could not be opened again with half of one.
+    Scrapy closes a queue before it gives out the last request, which an error would lose. Files
+    that remain are removed: a queue could not be opened again with half of one.
     """
 
     def close(self) -> None:
@@ -65,9 +65,9 @@ def _closes_empty(cls: type[Any]) -> type[Any]:
 class FrontierQueue(DownloaderAwarePriorityQueue):
     """Scrapy's default priority queue, with a queue for each site.
 
-    The frontier chooses the site. Without one, and after a fault of it, :meth:`pop` and
-    :meth:`push` are Scrapy's. Heads count, are given back and go first here, so that no fault of
-    the frontier can lose one.
+    The frontier chooses the site. Without a frontier, and after a fault in it, :meth:`pop` and
+    :meth:`push` work as Scrapy's do. Heads are counted, put back and given out first here, so that
+    no fault of the frontier can lose one.
     """
 
     def __init__(self, crawler: Any, queue_cls: type[Any], key: str, *args: Any, **kwargs: Any):
@@ -82,7 +82,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             self.pqueues.pop(empty).close()
         sizes = {site: len(queue) for site, queue in self.pqueues.items()}
         self._heads: dict[Request, str] = {}
-        """The requests that were taken and are not given out, with their keys; the oldest first."""
+        """The requests that were taken and not yet given out, with their keys; the oldest first."""
         self._queued = sum(sizes.values())
         self._most_files = most_files() // 2
         """Files that may be open before requests of further sites are kept in memory."""
@@ -102,8 +102,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         Scrapy's scheduler then keeps it in memory.
         """
         frontier = self._frontier
-        # No filter asks for the mark from here on, and the job may go on without this package: by
-        # ``dont_filter`` a redirect of the request would lead off its site.
+        # No filter needs the mark from here on. The job may be resumed without this package, and
+        # ``dont_filter`` would then let a redirect of the request lead off its site.
         restored(request)
         key = None if frontier is None else frontier.key_of(request)
         place = slot_of(request) if key is None else key
@@ -122,13 +122,13 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         except Exception as error:
             if is_new and key in self.pqueues:
                 self._forget(key)
-            if isinstance(error, OSError):  # as of a full disk
+            if isinstance(error, OSError):  # such as that of a full disk
                 raise self._not_kept(error) from error
             raise
         self._queued += 1
 
     def _leave_files_to_downloads(self) -> None:
-        """Raise ``ValueError`` if half of all files that may be open are open, many by queues."""
+        """Raise ``ValueError`` if half of the files that may be open are, many by queues."""
         try:
             lowest, other = os.pipe()
             os.close(lowest)
@@ -140,7 +140,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             raise self._not_kept(error) from error
 
     def _not_kept(self, error: OSError) -> ValueError:
-        """Return what tells Scrapy's scheduler to keep a request in memory; say so once."""
+        """Return the error by which Scrapy keeps a request in memory; log it once."""
         if not self._could_not_keep:
             self._could_not_keep = True
             logger.warning(
@@ -151,7 +151,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         return ValueError(f"it cannot be kept on disk: {error}")
 
     def take(self, key: str) -> Request | None:
-        """Return the next request of a site; it counts until :meth:`pop` gives it out."""
+        """Return the next request of a site; it is counted until :meth:`pop` gives it out."""
         queue = self.pqueues.get(key)
         if queue is None:
             return None
@@ -177,18 +177,18 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
             return request
         try:
             return self._frontier.distinct(request, self._heads)
-        except Exception:  # it must not cost the request
+        except Exception:  # it must not lose the request
             self._put_back(key, request)
             raise
 
     def _take_readable(self, queue: Any) -> Request | None:
-        """Return the next request of a queue that can be read; None if there is none any more.
+        """Return the next request of a queue that can be read; None if no such request is left.
 
-        One that cannot be read is None or an error, as when its callback has another name by now.
-        An error leaves an empty queue within the queue, and so does a request that could not be
-        written. Such a queue gives None; there are two at most in a row, one for start requests. An
-        error that takes nothing out would come each time, and is raised: the file of a queue is
-        damaged, or the disk fails.
+        In place of a request that cannot be read, for example because its callback was renamed, the
+        queue returns None or raises an error. An error leaves an empty queue within the queue, and
+        so does a request that could not be written. Such an inner queue gives None; there are two
+        at most in a row, one for start requests. An error that takes nothing out would recur each
+        time, and is raised: the file of a queue is damaged, or the disk fails.
         """
         for _ in range(3 * len(queue)):
             size = len(queue)
@@ -225,7 +225,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         else:
             try:
                 request = super().pop()
-            finally:  # one that cannot be read is gone as well
+            finally:  # a request that cannot be read is gone as well
                 self._queued = sum(map(len, self.pqueues.values()))
             return None if request is None else _as_it_was(request)
         del self._heads[request]
@@ -234,8 +234,8 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     def close(self) -> dict[str, list[int]]:
         """Put the heads back where they came from, and close the queues.
 
-        One site after another, as there may be more sites than files that may be open. A queue that
-        cannot be closed costs its own requests alone.
+        One site after another, as there may be more sites than files that may be open. If a queue
+        cannot be closed, only its own requests are lost.
         """
         heads: dict[str, list[Request]] = {}
         for request, key in self._heads.items():
@@ -285,7 +285,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
         lost = len(queue)
         self._queued -= lost
         aside = f"{queue.key}.damaged-{token_hex(4)}"
-        with suppress(Exception):  # as much as it can be
+        with suppress(Exception):  # as far as it can be closed
             queue.close()
         with suppress(OSError):  # the folder may be gone
             if self._folder:
@@ -301,20 +301,20 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether an error says that a file is damaged: it is too short, or one is missing.
+    """Return whether an error says that a file is damaged: it is too short, or missing.
 
-    Of a disk that is full or fails, nothing is lost.
+    If the disk is full or fails, nothing is lost.
     """
     is_short = isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.ENOENT)
     return is_short or isinstance(error, struct.error)
 
 
 def _as_it_was(request: Request) -> Request:
-    """Return a request, with the priority and the meta that it was pushed with first."""
+    """Return a request, with the priority and the meta with which it was first pushed."""
     try:
         if request.meta.pop(_LATER, False):
             request.priority -= 1
         return restored(request)
-    except Exception:  # it must not cost the request
+    except Exception:  # it must not lose the request
         logger.exception("The marks of <%s> stay", without_credentials(request.url))
         return request

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.frontier.states import Stage
 
 _COMES_BACK: Final = "_scrapy_rep_again"
-"""The meta key of a request that comes back. Its value is ``dont_filter`` as it was."""
+"""The meta key of a request that comes back. Its value is its former ``dont_filter``."""
 
 
 def to_come_back(request: Request) -> Request:
@@ -35,7 +35,7 @@ def comes_back(request: Request) -> bool:
 
 
 def restored(request: Request) -> Request:
-    """Return a request, without its mark if it has come back: ``dont_filter`` is as it was."""
+    """Return a request; if it is marked, remove the mark and restore ``dont_filter``."""
     if _COMES_BACK in request.meta:
         request.dont_filter = bool(request.meta.pop(_COMES_BACK))
     return request
@@ -47,7 +47,7 @@ class RequestState:
 
     stage: Stage
     url: str = ""
-    """The URL of the page that it is for, as the gate has found it."""
+    """The URL of the page that the request is for, in the form in which it is sent."""
     authority: Authority | None = None
     """The authority of that page; None if no robots.txt governs it."""
     host: str = ""
@@ -55,11 +55,11 @@ class RequestState:
     is_scheduled: bool = False
     """The scheduler has handed it out. All others are direct downloads."""
     is_looked_up: bool = False
-    """Its rules were fetched on its behalf, and that is counted."""
+    """Its rules were fetched on its behalf, so its check does not count as a hit."""
     was_just_fetched: bool = False
     """Its rules were fetched on its behalf, and it has not been judged by any since."""
-    gave_way: bool = False
-    """It gave its turn back once, because it had to wait for rules by then."""
+    gave_turn_back: bool = False
+    """It has given its turn back once, because its rules were missing when the turn came."""
     miss: Any = None
     """What the look-up of its rules found, until they are fetched: nothing is read twice."""
     judged: Any = None

@@ -4,9 +4,9 @@ A turn is the right to make one request to a host, which the store grants to one
 an interval after the last one has ended. :class:`~scrapy_rep.frontier.turns.Turns` asks here
 before it lets a request to a paced host go. A turn goes through these states:
 
-- *asked for*: a request waits for nothing but the turn. If the store refuses it, it says how
-  long to wait, and the host is not due before that. Nothing polls. While another worker holds the
-  turn, the wait is one interval, however often it is asked: the next turn begins an interval after
+- *asked for*: a request waits for nothing but the turn. If the store refuses it, it says how long
+  to wait, and the host is not due before that. Nothing polls. While another worker holds the turn,
+  the wait is one interval, however often the store is asked: the next turn begins an interval after
   the end of that one at the earliest.
 - *held*: the store has granted it, and the next request may go. If none has gone within
   :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
@@ -81,7 +81,7 @@ noticed.
 """
 
 SETTLED = 2.0
-"""The least seconds for which hosts are left alone when a store is back.
+"""Seconds for which hosts are left alone, at least, when a store is back.
 
 A worker that asked just before learns a second later that the store fails, and may still make a
 request a second after that.
@@ -91,7 +91,7 @@ SOONEST, LATEST = 0.01, 60.0
 """Bounds, in seconds, for the wait that a store names when it refuses a turn."""
 
 SPREAD, MOST_SPREAD = 0.02, 0.1
-"""The most by which a worker asks later than it could: a part of the interval, and seconds."""
+"""Bounds of how much later than it could a worker asks: part of the interval, and seconds."""
 
 
 class SharedTurns(Protocol):
@@ -155,7 +155,7 @@ class SharedPace:
         """Return whether a request to a host may go; ask for a turn if there is none."""
         held = self._held.get(host.name)
         if held is not None and now < held.until:
-            # It was asked for by another object if the host was forgotten in between.
+            # If the host was forgotten in between, another object has asked for the turn.
             held.host = host
             return True
         if host.name not in self._asking and not self._closed:
@@ -164,7 +164,7 @@ class SharedPace:
         return False
 
     def ended(self, host: PacedHost) -> None:
-        """Note that a request to a host has ended: with its last one, its turn ends."""
+        """Note that a request to a host has ended; the turn ends when no other is under way."""
         if host.busy:
             return
         held, interval = self._held.pop(host.name, None), host.interval
@@ -205,8 +205,9 @@ class SharedPace:
         """Ask the store for a turn; offer the turns of the host again when it has answered."""
         await sleep(0.0)  # the caller, which may be serving this host, has to end first
         asked = monotonic()
-        # If nothing was asked for a lease, this is another outage: other workers may hold turns. A
-        # queue that workers share gives what waits to another one, which asks then.
+        # If the last failure was a lease ago, the next one is another outage: other workers may
+        # hold turns. This worker may have asked nothing in between: a queue that workers share
+        # gives the requests that wait to another one, which asks then.
         if _is_lease_ago(self._failed_at, asked):
             self._failing_since = None
         if _is_lease_ago(host.not_before, asked):
@@ -261,8 +262,8 @@ class SharedPace:
             self._tell(self._turns.cancel, held.host.name, held.token)
 
     def _wait(self, host: PacedHost, until: float) -> None:
-        """Let no request to a host start before ``until``, and a moment longer."""
-        known = max(host.interval, until - monotonic())  # another worker may know a longer one
+        """Let no request to a host start until a short random time after ``until``."""
+        known = max(host.interval, until - monotonic())  # another worker may know a longer interval
         spread = min(SPREAD * known, MOST_SPREAD)
         host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)
 
@@ -278,7 +279,7 @@ class SharedPace:
         elif not _is_lease_ago(host.failing_since, now):
             host.not_before = now + RETRY
             return
-        # It may hold a turn that lapses now, and that must not be taken for a new one later.
+        # The token may hold a turn that lapses now, and must not be taken for a new one later.
         self._unanswered.pop(host.name, None)
         self._stats.inc(names.CRAWL_DELAY_ALONE)
         self._hold(_HeldTurn(host, "", now))

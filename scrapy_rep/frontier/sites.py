@@ -7,12 +7,12 @@ events, which this module follows. It knows nothing of Scrapy, of clocks or of s
 :class:`Admission`, and takes requests out of :class:`SiteQueues`.
 
 **A call** (:meth:`Sites.next`) asks one ready site after another for its head, until one is blocked
-by nothing. :mod:`scrapy_rep.frontier.order` says which one is next. If no site is ready, those are
-asked whose slot is busy, but not full. So a slot gets a second request only if no other slot could
-take it: two slow sites would otherwise take the whole downloader (two sites with pages of 2 s
-beside ten of 50 ms: 16 concurrent requests make 40 pages a second of the ten, instead of all that
-they can). A site that has handed a request out goes to the end of the ring, or of the line of those
-whose last request was refused.
+by nothing. :mod:`scrapy_rep.frontier.order` says which one is next. If no site is ready, those
+whose slot is busy, but not full, are asked. So a slot gets a second request only if no other slot
+could take it: two slow sites would otherwise take the whole downloader (beside two sites whose
+pages take 2 s, ten sites whose pages take 50 ms give 40 pages a second with 16 concurrent requests,
+instead of all that they can). A site that has handed a request out goes to the end of the ring, or
+of the line of those whose last request was refused.
 
 **No event walks all sites.** It looks only at those that it wakes, and a call asks
 :data:`MOST_ASKED` at most. If none of these can go, it returns None and wakes the engine for the
@@ -29,9 +29,9 @@ that was woken for it has not been asked yet.
 **A site keeps its place** if it has waited for a turn or for a slot, was asked, and has to wait
 once more: for the turn that a store has to grant, for rules that have expired meanwhile, or for the
 slot again. It is ahead of all others in the line that it comes to, but for a turn only if it has
-waited for one. At the end, it might never get through: a turn of a store is held for four seconds,
-rules may live for a minute, and a line may take longer. Known sites whose rules have expired wait
-for a fetch in a line of their own (``AGAIN``), which alternates with that of new ones.
+waited for one. At the end of a line, it might never get through: a turn of a store is held for four
+seconds, rules may live for a minute, and a line may take longer. Known sites whose rules have
+expired wait for a fetch in a line of their own (``AGAIN``), which alternates with that of new ones.
 
 **The head** stays in memory while its site is parked. If the queue gets a more urgent request
 meanwhile, that becomes a second head. A site whose rules are not known is parked at the push, by
@@ -76,7 +76,7 @@ class SiteQueues(Protocol):
     def take(self, key: str) -> Any:
         """Return the next request of a site, and remove it.
 
-        None if there is none, or if the queue has lost them; there is no top any more then.
+        None if there is none, or if the queue has lost them: then :meth:`top` is None, too.
         """
 
     def top(self, key: str) -> int | None:
@@ -84,17 +84,17 @@ class SiteQueues(Protocol):
 
 
 class Admission(Protocol):
-    """What the sites ask."""
+    """The frontier, as the sites see it."""
 
     def hand_out(self, request: Any, may_share: bool) -> Block | None:
         """Hand out a request unless something blocks it; return what does.
 
-        Nothing is None, or ``REFUSED`` if the request will be refused. ``may_share`` says that no
-        other site is ready, so the slot need not be idle.
+        If nothing does, return None, or ``REFUSED`` if the gate will refuse it. ``may_share`` says
+        that no other site is ready, so the slot need not be idle.
         """
 
     def lacks_rules(self, key: str) -> bool:
-        """Return whether rules govern a site, by its key, and are not known."""
+        """Return whether a site, given by its key, is governed by rules that are not known."""
 
     def begin(self, request: Any, block: Block) -> None:
         """Begin to fetch the rules that block a request, or join the fetch that is under way."""
@@ -154,10 +154,10 @@ class Sites:
         self._parked: dict[Block, OrderedDict[Site, None]] = {}
         """The sites that are parked for each block. The first one has waited longest.
 
-        To take the first one of a hundred thousand out of a plain dict would take long.
+        It would take long to take the first of a hundred thousand out of a plain dict.
         """
         self._woken_for: set[Block] = set()
-        """What a site was woken for that has not been asked yet."""
+        """The blocks for which a site was woken that has not been asked yet."""
         self._busy_slots: OrderedDict[Block, None] = OrderedDict()
         """The blocks of slots that are busy, but not full. The first one has waited longest."""
         self._ready: ReadySites[Site] = ReadySites(self._order_of if by_priority else None)
@@ -168,11 +168,11 @@ class Sites:
         }
         self._is_asking = self._is_new_next = False
         self.sites_waiting = self.sites_paced = 0
-        """How many sites wait: they are parked, and not for ``ROOM``; and how many for a turn."""
+        """How many sites are parked, except for ``ROOM``; and how many of them for a turn."""
         self.requests_waiting = self.requests_paced = 0
         """How many requests these sites have, heads and queued ones."""
         self.waited = 0
-        """How many requests have begun to wait since this was counted; each counts once."""
+        """How many requests have begun to wait since they were last counted; each counts once."""
 
     def join(self, queues: SiteQueues, sizes: dict[str, int]) -> None:
         """Add queues, and their sites, with the number of requests by key.
@@ -242,8 +242,8 @@ class Sites:
         site.woken_by = block
         self._make_ready(site, Event.FREED, self._freed_into[block.state])
 
-    def left(self, block: Block) -> None:
-        """Note that a request of a slot has ended: the slot has room, and may be idle."""
+    def slot_freed(self, block: Block) -> None:
+        """Note that a slot has one request fewer, so that it may have room, or be idle."""
         if block in self._parked:
             self._busy_slots[block] = None
             self.freed(block)
@@ -277,7 +277,7 @@ class Sites:
             self._count(site, 1, site.size)
 
     def _count(self, site: Site, sites: int, requests: int) -> None:
-        """Count so many more sites and requests that wait in the state of a site."""
+        """Add to the numbers of sites and of requests that wait in the state of ``site``."""
         self.sites_waiting += sites
         self.requests_waiting += requests
         if site.state is State.TURN:
@@ -403,7 +403,7 @@ class Sites:
             del self.by_key[site.key]
 
     def _head(self, site: Site) -> Head | None:
-        """Return the most urgent request of a site, which stays in memory until it is out."""
+        """Return the most urgent request of a site; it stays in memory until it is handed out."""
         if site.heads:
             head = site.heads[0]
             if all(-top >= head.order for _, top in self._tops(site)):
@@ -435,9 +435,10 @@ class Sites:
     # --- what others ask for
 
     def heads_for(self, block: Block) -> list[Any]:
-        """Return the requests that wait for rules, and one more of each site each time.
+        """Return the heads of the sites that wait for rules; each call takes one more of each site.
 
-        A fetch that has failed asks for them, as the proxy of the first one may be at fault.
+        A fetch that has failed asks for them, as the proxy of the first one may be at fault. No
+        more are taken of a site that has :data:`MOST_HEADS`.
         """
         sites = list(self._parked.get(block, ()))
         for site in sites:

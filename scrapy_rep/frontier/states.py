@@ -5,8 +5,8 @@ of one downloader slot. It is in exactly one state: *ready* if its next request 
 *parked* until something happens, or *gone* when it has no requests. :data:`SITE` is the whole
 table; :mod:`scrapy_rep.frontier.sites` follows it.
 
-A site is parked because of its *head*, the request that would go next. What the head is blocked by
-is asked in one order: rules, room in its downloader slot, the turn of its host. The turn comes last
+A site is parked because of its *head*, the request that would go next. What blocks the head is
+asked in this order: rules, room in its downloader slot, the turn of its host. The turn comes last
 because it would be wasted on a request that waits for something else.
 
 | parked for | because                                             | until                       |
@@ -18,7 +18,7 @@ because it would be wasted on a request that waits for something else.
 | ROOM       | its slot is full, or the slot is busy and other     | one of its requests has     |
 |            | sites are ready                                     | ended, or no other is ready |
 | UNTIL      | its robots.txt is unreachable, and is tried again   | that time has come, or its  |
-|            | later                                               | rules have                  |
+|            | later (REP_DEFER_UNREACHABLE)                       | rules have                  |
 
 **Events** and what sends them. Each of them wakes the engine if a site becomes ready:
 
@@ -26,7 +26,7 @@ because it would be wasted on a request that waits for something else.
 |---------|--------------------------------------------------------------------------------------|
 | PUSHED  | a queue that gets a request                                                          |
 | ASKED   | the engine, which asks the scheduler for a request                                   |
-| FREED   | what ends the wait, see below; or a site that was woken and does not need it         |
+| FREED   | what ends the wait, see below; or a woken site that is not blocked by the same again |
 | ARRIVED | the end of a fetch of robots.txt, whatever ended it                                  |
 | TIME    | a timer                                                                              |
 
@@ -34,9 +34,9 @@ What frees a site, by the state that it is in:
 
 - *FETCH*: a fetch has ended, has taken a second, or pauses; a site that has its rules was asked;
   a site that needs one got its first request.
-- *TURN*: the interval is over (a timer), or has become shorter; a request that had the turn did not
-  come; a store has answered, or a fault keeps any pace from being kept. In a cluster also: the host
-  is not due for long, so that its request should go back.
+- *TURN*: the interval is over (a timer), or has become shorter; the request that had the turn did
+  not come; a store has answered; or no pace can be kept any more, after a fault. In a cluster,
+  also: the wait is long, so the request of the site should go back.
 - *ROOM*: a download of the slot has ended, or a middleware holds up a request of it; or the engine
   asks, nothing else is ready, and the slot is not full.
 
@@ -62,7 +62,7 @@ class State(Enum):
     ROOM = auto()
     UNTIL = auto()
 
-    __hash__ = object.__hash__  # that of Enum hashes the name, in Python
+    __hash__ = object.__hash__  # that of Enum is Python code: it hashes the name
 
 
 class Event(Enum):
@@ -116,11 +116,10 @@ class Block(NamedTuple):
 
 
 FETCH: Final = Block(State.FETCH)
-"""What blocks a site that needs a fetch: too many are under way, whatever they are for."""
+"""What blocks a site that needs a fetch: too many are under way, for whichever sites."""
 
 AGAIN: Final = Block(State.FETCH, "again")
-"""The same for a site that was asked, as when its rules have expired."""
+"""The same for a site that was asked, for example because its rules have expired."""
 
 REFUSED: Final = Block(State.READY)
-"""What is said of a request that nothing blocks, and that the gate will refuse, as far as is known.
-"""
+"""Returned for a request that nothing blocks, but that the gate will refuse, as far as is known."""

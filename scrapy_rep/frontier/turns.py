@@ -14,8 +14,8 @@ it up. A request with ``dont_obey_robotstxt`` does not wait, but the next one wa
 Without the last step, the gate takes the turns before the other middlewares. It cannot know then
 when a request is sent or ends, so each turn ends when the gate lets its request pass.
 
-Nothing says that a request was answered from a cache, dropped or cancelled. What the downloader no
-longer has is no longer under way (:meth:`Turns.end_lost`).
+No event tells that a request was answered from a cache, dropped or cancelled. A request that the
+downloader no longer has is no longer under way (:meth:`Turns.end_lost`).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
 _MOST_HOSTS, _MOST_ENDS = 10_000, 10_000
 """Hosts whose pace is remembered: beyond that, a few of those used least recently are looked at,
-and forgotten if nothing waits for them and no interval runs. And hosts whose last end of a request
-is remembered, in case they begin to ask for a pace."""
+and forgotten if nothing waits for them and no interval runs. And hosts for which the end of the
+last request is remembered, in case they begin to ask for a pace."""
 
 _MOST_LOOKED_AT: Final = 10
-"""Hosts that are looked at, with each new one, for some that can be forgotten."""
+"""Hosts that are looked at for each new one, to find some that can be forgotten."""
 
 _UNCLAIMED: Final = 1.0
 """Seconds for which a request keeps the next turn without reaching the last step. It may have been
@@ -82,7 +82,7 @@ class Waiters(Protocol):
 
 
 class Turns:
-    """The turns of the hosts of one crawl; ``shared`` is there if other workers keep their pace."""
+    """The turns of the hosts of one crawl; ``shared`` is None unless workers share their pace."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Turns:
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace, and those that did and are still in use or waited for."""
         self._unshared = unshared
-        """The store that does not let workers share a pace, until that is said."""
+        """The store that does not let workers share a pace; empty once that is logged."""
         self._shared = None
         if shared is not None:
             self._shared = SharedPace(shared, stats, offer=self.offer, fail=self._distrust)
@@ -114,10 +114,10 @@ class Turns:
         self._sent: dict[Request, str] = {}
         """The requests that are under way, with their hosts: from the last step to their end."""
         self.awaited: dict[str, PacedHost] = {}
-        """The hosts of requests that have a turn next, or wait at the last step."""
+        """The hosts whose next turn is reserved, or whose requests wait at the last step."""
         self._numbers = count()
         self.agenda = Agenda(self.offer, self._distrust)
-        """When hosts are looked at again."""
+        """When to look at hosts again."""
         self._is_offering = False
         self._fault: Exception | None = None
 
@@ -130,7 +130,7 @@ class Turns:
         pace: RequestedPace | None,
         agent: tuple[str, ...],
     ) -> None:
-        """Keep a pace that was asked of ``agent`` at the host of a request; None for no pace."""
+        """Keep the pace that an authority asks of ``agent``; None if it asks for none."""
         asker = authority, agent
         host = self.hosts.get(authority.host)
         if pace is None:
@@ -167,8 +167,8 @@ class Turns:
     def _forget_some(self) -> None:
         """Look for hosts that can be forgotten: nothing waits for them, and no interval runs.
 
-        The next look is at others, so that a hundred hosts that are waited for for hours do not
-        keep all others from being forgotten.
+        The others go to the end, so that the next look is at different ones: a hundred hosts whose
+        requests wait for hours do not keep the rest from being forgotten.
         """
         now = monotonic()
         for host in list(islice(self.hosts.values(), _MOST_LOOKED_AT)):
@@ -189,13 +189,13 @@ class Turns:
     def reserve(self, request: Request, state: RequestState) -> bool:
         """Return whether a request may be handed out; if so, it has the next turn.
 
-        If it may not, :meth:`Waiters.ask_again` is called when a request to the host may be.
+        If it may not, :meth:`Waiters.ask_again` is called as soon as one to the host may.
         """
         host = self.hosts.get(state.host)
         if host is None or not host.asks or self._fault is not None:
             return True
         now = monotonic()
-        if self._is_free(host, now) and self._has_room(host, now):
+        if self._is_unreserved(host, now) and self._may_start(host, now):
             host.reserved_for, host.reserved_until = request, now + _UNCLAIMED
             self.awaited[host.name] = host
             return True
@@ -208,20 +208,19 @@ class Turns:
         if host is None or not host.asks or self._fault is not None:
             return True
         now = monotonic()
-        return self._is_free(host, now) and host.is_due(now)
+        return self._is_unreserved(host, now) and host.is_due(now)
 
-    def _is_free(self, host: PacedHost, now: float) -> bool:
-        """Return whether no other request has the next turn.
+    def _is_unreserved(self, host: PacedHost, now: float) -> bool:
+        """Return whether no request has the next turn, or waits for it at the last step.
 
-        Whether the downloader has lost that request is not asked here, but where it is looked for
-        (:meth:`end_lost`): at the moment when the turn is reserved, the downloader does not have
-        its request yet.
+        Whether the downloader has lost the request that has it is checked by :meth:`end_lost`, not
+        here: when the turn is reserved, the downloader does not have the request yet.
         """
         is_reserved = host.reserved_for is not None and now < host.reserved_until
         return not (host.in_place or is_reserved)
 
     def end_lost(self) -> bool:
-        """Free the turns of requests that do not come, and end those that were cancelled.
+        """Free turns of requests that do not come; end requests that the downloader no longer has.
 
         Return whether there were any.
         """
@@ -261,7 +260,7 @@ class Turns:
             if self._fault is not None:
                 raise self._fault
             is_bypassed = request.meta.get("dont_obey_robotstxt")
-            if not is_bypassed and (host.in_place or not self._has_room(host, monotonic())):
+            if not is_bypassed and (host.in_place or not self._may_start(host, monotonic())):
                 return self._wait(host, request, state)
         self._begin(request, state.host)
         return None
@@ -275,8 +274,9 @@ class Turns:
             host.reserved_for = None
         self.awaited[host.name] = host
         try:
-            # What the engine has sent within its limits keeps its own place for a short wait. After
-            # a long one it may be one too many, so no more are lent than the engine may send.
+            # A request that the engine has sent within its limits keeps its own place for a short
+            # wait. For a long one it is lent another, and may be one too many when its turn comes,
+            # so no more are lent than the engine may send.
             wait = max(host.due - monotonic(), host.interval if host.busy else 0.0)
             is_short = wait <= _UNCLAIMED or self._places.waiting >= self._concurrent
             keeps_its_own = state.is_scheduled and is_short
@@ -294,9 +294,9 @@ class Turns:
         return to_come_back(request)
 
     def return_all(self, *, is_over: bool = False) -> None:
-        """Return the requests of the scheduler that wait here to it: the crawl is closing.
+        """Return the scheduled requests that wait here to the scheduler: the crawl is closing.
 
-        When it is over, no direct download waits any longer either.
+        If the crawl ``is_over``, direct downloads stop waiting as well.
         """
         for host in list(self.awaited.values()):
             for _, _, request, turn in host.in_place:
@@ -309,7 +309,7 @@ class Turns:
         self.return_all(is_over=True)
         if self._shared is not None:
             self._shared.close()
-            # A listener of ``spider_closed`` may download something yet, and no turn is granted.
+            # A listener of ``spider_closed`` may still download something, but gets no turn.
             self._fault = IgnoreRequest("the crawl is over")
 
     # --- turns begin and end
@@ -382,19 +382,19 @@ class Turns:
         if len(self._ended) > _MOST_ENDS:
             self._ended.popitem(last=False)
 
-    def _has_room(self, host: PacedHost, now: float) -> bool:
-        """Return whether a request to a host may start; ask for a turn of the store if need be."""
+    def _may_start(self, host: PacedHost, now: float) -> bool:
+        """Return whether a request to a host may start; ask the store for a turn if need be."""
         if not host.is_due(now):
             return False
         return self._shared is None or not host.interval or self._shared.has_turn(host, now)
 
     def offer(self, name: str) -> None:
-        """Grant a turn of a host, or let a site of it be asked, if the host is due."""
+        """Grant the turn of a host, or let a site that waits for it be asked, if it is due."""
         host = self.hosts.get(name)
         if host is None:
             return
         if self._is_offering:
-            # A request that gets its turn may give it back at once, one within the other.
+            # A request that gets its turn may give it back at once, and so call this from within.
             self.agenda.set(name, monotonic())
             return
         self._is_offering = True
@@ -412,7 +412,7 @@ class Turns:
         for _, _, request, turn in sorted(host.in_place):
             if turn.called:
                 continue
-            if not self._has_room(host, now):
+            if not self._may_start(host, now):
                 break
             self._begin(request, host.name)
             turn.callback(True)
@@ -423,12 +423,11 @@ class Turns:
             self._shared.settle(now)  # gives back a turn that nothing will use
 
     def _plan(self, host: PacedHost, now: float) -> None:
-        """Look at a host again when its interval is over, or the next turn has lapsed.
+        """Look at a host again when its interval is over and its reservation, if any, has lapsed.
 
-        Nothing has to be planned for a host that is due: if a request of it is under way, or the
-        store is asked for a turn, the end of the one and the answer of the other are events.
-        ``now`` is when it was looked at; by a later time it may be due, and nothing would be
-        planned.
+        Nothing has to be planned for a host that is due: if a request to it is under way, its end
+        is an event, and if the store is asked for a turn, so is the answer. ``now`` is the time at
+        which the host was looked at; by a later one it might be due, and nothing would be planned.
         """
         reserved_until = NEVER if host.reserved_for is None else host.reserved_until
         when = max(host.due, reserved_until)

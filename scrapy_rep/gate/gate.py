@@ -7,10 +7,26 @@ The frontier asks :meth:`Gate.blocked_by` before it hands out a request, and the
 then. At the middleware the judgement still holds unless something has changed since, so that each
 request is judged once by each set of rules. One that had to wait for its turn, or that is sent in
 another way than its robots.txt was asked for, is judged again at the last step. Rules are missing
-at the middleware only for direct downloads, for what a middleware before the gate has changed, and
-if they have expired since: these requests wait in place.
+at the middleware only for direct downloads, for requests that a middleware before the gate has
+changed, and if they have expired since: these requests wait in place.
 
-A check is 5 % faster because it looks for keys of the meta before it calls what reads them.
+There are five ways into the gate:
+
+| way             | asked               | missing rules | counted as       | its turn   | returns |
+|-----------------|---------------------|---------------|------------------|------------|---------|
+| blocked_by      | by the frontier     | block it      | nothing          | reserved   | block   |
+| check           | by the middleware   | it waits here | allowed, refused | untouched  | request |
+| check_final_url | for a response      | it waits here | refused          | untouched  | request |
+| check_again     | after its turn came | it waits here | refused          | maybe anew | request |
+| check_as_sent   | at the last step    | it waits here | refused          | not yet    | request |
+
+*block* is what blocks the request, None or ``REFUSED``. *request* is the request if it has to come
+back because the crawl closes, otherwise None; a refusal is raised. :meth:`Gate.check_again` gives
+the turn back, and waits for another one, if rules are missing (once) or the pace has become slower.
+:meth:`Gate.check_as_sent` does nothing unless robots.txt was refused to a request sent otherwise.
+
+A check looks for keys of the meta before it calls the functions that read them, which makes it 5 %
+faster.
 """
 
 from __future__ import annotations
@@ -51,20 +67,21 @@ if TYPE_CHECKING:
 class Judged(NamedTuple):
     """A judgement, with what it depends on.
 
-    It is kept for a request, as long as that lives, so it must not refer to the request.
+    It is kept for as long as its request lives, so it must not refer to that request.
     """
 
     asked: tuple[str, Authority, tuple[str, ...]]
     """The page, its authority and the agent."""
     cached: ReferenceType[CachedRules]
-    """A request may wait for hours, and keeps no rules in memory meanwhile."""
+    """A weak reference: a request may wait for hours, and keeps no rules in memory meanwhile."""
     judgement: Judgement
 
 
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch; ``sent(request, page)`` is a page as it is sent.
+    ``clock()`` is in seconds since the epoch; ``sent(request, page)`` returns the URL of a
+    page as it is sent.
     """
 
     def __init__(
@@ -119,7 +136,7 @@ class Gate:
         return self._cache.has_usable(authority)
 
     def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
-        """Return what blocks a request: its rules, ``room``, or the turn of its host, in order.
+        """Return what blocks a request: its rules, ``room``, or its turn, in this order.
 
         Nothing blocks a request that is refused. If rules were just fetched for a request, and are
         missing again, only ``room`` blocks it, and it waits for them in place: rules that expire at
@@ -318,8 +335,8 @@ class Gate:
 
         It was counted when it passed before. Awaits its rules if they are no longer known. Then, or
         if the pace has become slower, it waits for its turn once more. Other requests to the host
-        go meanwhile, as the rules may be those of another port. Returns or raises as
-        :meth:`check_final_url` does.
+        go meanwhile, as the rules that it waits for may be those of another port. Returns or raises
+        as :meth:`check_final_url` does.
         """
         turns, state = self._turns, self._frontier.states[request]
         authority = state.authority
@@ -329,10 +346,9 @@ class Gate:
         has_turn = True
         while True:
             at_hand = self._cache.consult(authority, request)
-            # Only once, as rules that live for less than it takes until its next turn would be
-            # missing for ever.
-            if isinstance(at_hand, Miss) and not state.gave_way:
-                state.gave_way, has_turn = True, False
+            # Only once: rules that expire before its next turn would be missing for ever.
+            if isinstance(at_hand, Miss) and not state.gave_turn_back:
+                state.gave_turn_back, has_turn = True, False
                 turns.left(request, was_sent=False)
             found = await self._rules(asked, at_hand)
             if found.interrupted:
@@ -352,8 +368,8 @@ class Gate:
                 return returned
             has_turn = True
 
-    async def check_way(self, request: Request) -> Request | None:
-        """Judge a request again if it rests on a refusal that does not hold for how it is sent.
+    async def check_as_sent(self, request: Request) -> Request | None:
+        """Judge a request again if its robots.txt was refused, but not to a request sent like it.
 
         A middleware behind the gate may have chosen its proxy, its User-Agent, or the browser that
         it impersonates. Returns or raises as :meth:`check` does.
@@ -366,7 +382,7 @@ class Gate:
             return None
         is_robots_txt = state.authority.has_its_rules_at(state.url)
         asker = asker_of(request, state.authority)
-        if asker.name == self._identity.of_fetches:  # Scrapy has added it
+        if asker.name == self._identity.of_fetches:  # Scrapy has added the name
             asker = asker._replace(name=None)
         askers = asker._replace(login=None), asker
         if is_robots_txt or any(map(cached.refusal.holds_for, askers)):
@@ -387,7 +403,7 @@ class Gate:
             raise judgement.refusal
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
-        """Refuse a request because its page asks not to follow links; that needs no rules."""
+        """Refuse a request from a page that asks not to follow its links; this needs no rules."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
         self._stats.forbidden(request.method, url, verdict, BY_PAGE_DIRECTIVE)

@@ -307,7 +307,7 @@ class Bench:
     def leave(self, slot: str) -> None:
         """A slot has one request less."""
         self.gate.loads[slot] -= 1
-        self.sites.left(Block(State.ROOM, slot))
+        self.sites.slot_freed(Block(State.ROOM, slot))
 
     def advance(self, seconds: float) -> None:
         """Time passes. The timers of the hosts, and that of the sites that wait for a time."""

@@ -293,7 +293,7 @@ def test_what_becomes_ready_within_a_call_wakes_nothing() -> None:
     assert bench.wakes == wakes
 
 
-@rows("event", ["pushed", "pushed for a fetch", "freed", "left", "arrived", "due", "grown old"])
+@rows("event", ["pushed", "pushed for a fetch", "freed", "slot", "arrived", "due", "grown old"])
 def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None:
     """Between two calls."""
     bench = bench_with("a", "b", most=1, places=1)
@@ -315,7 +315,7 @@ def test_each_event_wakes_the_engine_if_a_site_becomes_ready(event: str) -> None
     elif event == "freed":
         del bench.gate.turns["b"]
         bench.sites.freed(turn("b"))
-    elif event == "left":
+    elif event == "slot":
         bench.leave("a")
     elif event == "arrived":
         bench.arrive("x")
@@ -359,7 +359,7 @@ def test_an_event_that_makes_no_site_ready_does_not_wake_the_engine() -> None:
     bench.will_ask = False
     bench.sites.freed(turn("a"))
     bench.sites.freed(FETCH)
-    bench.sites.left(room("other"))
+    bench.sites.slot_freed(room("other"))
     bench.arrive("other")
     bench.push("a")
     assert not bench.will_ask

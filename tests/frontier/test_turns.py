@@ -53,7 +53,7 @@ class Sites:
 
     def left(self, request: Request, *, was_sent: bool) -> None:
         """A download has ended."""
-        self.ways.append(("left" if was_sent else "gave way", request.url))
+        self.ways.append(("left" if was_sent else "gave back", request.url))
 
 
 class Desk:
@@ -353,7 +353,7 @@ async def test_any_number_of_requests_may_give_their_turns_back_at_once(desk: De
     for _, _, request, turn in desk.turns.hosts["a"].in_place:
         turn.addCallback(lambda _, gone=request: desk.turns.left(gone, was_sent=False))
     await desk.turn_after(first)
-    assert [how for how, _ in desk.sites.ways].count("gave way") == len(waits)
+    assert [how for how, _ in desk.sites.ways].count("gave back") == len(waits)
     assert not desk.turns.hosts["a"].in_place
 
 
