@@ -36,7 +36,7 @@ class RepRobotParser(RobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> RepRobotParser:
-        """Return the parser of a robots.txt, in the profile and limit of the crawl.
+        """Return the parser of a robots.txt, with the profile and the size limit of the crawl.
 
         Without a crawler, as in a script or a test, the defaults of both apply.
         """
@@ -66,16 +66,16 @@ class RobotsParsed:
         self._crawler = crawler
         self._timeout = timeout
         self.is_heard = _ROBOTS_PARSED is not None
-        """Whether anything may listen: False once nothing did, and before Scrapy 2.18."""
+        """Whether anything may listen: False once nothing has, and before Scrapy 2.18."""
 
     async def send(self, robots: ParsedRobotsTxt, request: Request | None) -> None:
-        """Send the signal, and return when its listeners are done, or too slow.
+        """Send the signal, and return when its listeners are done or their time is over.
 
         ``request`` is the request that asked for the rules.
         """
         listeners = dispatcher.getAllReceivers(self._crawler, _ROBOTS_PARSED)
         self.is_heard = _ROBOTS_PARSED is not None and any(dispatcher.liveReceivers(listeners))
-        if not self.is_heard:  # to send it takes 50 us
+        if not self.is_heard:  # sending it takes 50 us
             return
         sent = self._crawler.signals.send_catch_log_async(
             signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=request

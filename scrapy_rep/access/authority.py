@@ -12,9 +12,16 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#]|$))[^\s]")
 
+LONGEST_NAME = 255
+"""Characters of a host, as many as DNS has octets (RFC 1035 section 2.3.4). Python takes quadratic
+time to encode one that is not ASCII: seconds for 16 KB, and only then looks at the length."""
+
 _ORIGINS_REMEMBERED = 8192
-"""Origins whose authority is kept, more than a crawl interleaves. To look one up takes a twentieth
-of the time that it takes to split a URL."""
+"""How many origins are kept with their authority: more than a crawl visits in turn. A look-up takes
+a twentieth of the time of splitting a URL."""
+
+_LONGEST_REMEMBERED = 300
+"""Characters of such an origin. A URL without a path is all of it: ``http://e.org?q=...``."""
 
 
 class Authority(NamedTuple):
@@ -66,9 +73,12 @@ def authority_of(url: str) -> Authority | None:
     Raises ``ValueError`` for an http or https URL that names no usable host or port, and for a
     scheme that holds white space or control characters: some clients would ignore these.
     """
-    # The prefix up to the path decides; a URL without one is its own prefix.
+    # Only the part before the path matters; a URL without a path is looked up as a whole.
     end = url.find("/", 8)
-    return _authority_of_origin(url if end < 0 else url[:end])
+    origin = url if end < 0 else url[:end]
+    if len(origin) > _LONGEST_REMEMBERED:
+        return _authority_of_origin.__wrapped__(origin)
+    return _authority_of_origin(origin)
 
 
 def usable_authority_of(url: str) -> Authority | None:
@@ -80,7 +90,7 @@ def usable_authority_of(url: str) -> Authority | None:
 
 
 def authority_in(text: str) -> Authority | None:
-    """Return the authority whose text this is, as in a key; ``None`` for any other text."""
+    """Return the authority whose ``str()`` is ``text``, as in a key; ``None`` if there is none."""
     authority = usable_authority_of(text)
     return authority if str(authority) == text else None
 
@@ -105,6 +115,8 @@ def _authority_of_origin(origin: str) -> Authority | None:
 def _normal_host(host: str) -> str:
     if ":" in host:
         return ipaddress.IPv6Address(host).compressed
+    if len(host) > LONGEST_NAME:
+        raise ValueError("the host is too long")
     if not host.isascii():
         host = host.encode("idna").decode("ascii")
     host = host.lower().removesuffix(".")

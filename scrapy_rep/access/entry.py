@@ -2,7 +2,7 @@
 
 An :class:`Entry` has up to three parts. Each is dated by the clock of the crawler that fetched it:
 
-- the *answer*: the newest conclusive response that any crawler got, that is, rules or that
+- the *answer*: the newest conclusive response that any crawler got: it brings rules, or says that
   there are none;
 - the *refusal*: the newest answer by which the server denied access to *this* crawler, such as a
   403. Another crawler may well be served, so a refusal stands beside the answer and never replaces
@@ -33,14 +33,14 @@ UNAUTHORIZED = 401
 """The status that asks for a login (RFC 9110 section 15.5.2)."""
 
 _MOST_REFUSED = 20
-"""Askers whose refusals are told apart: once so many were refused, a refusal holds for all."""
+"""Refused askers that are told apart: once so many were refused, a refusal holds for all."""
 
 
 class Asker(NamedTuple):
-    """What of a request may decide whether a robots.txt is refused to it.
+    """The properties of a request that may decide whether a robots.txt is refused to it.
 
-    ``way`` is how it is sent: by which proxy, from which address and as which browser; "" for none
-    of these. ``login`` is its ``Authorization``, and ``name`` a ``User-Agent`` of its own.
+    ``way`` is how it is sent: through which proxy, from which address and as which browser; "" for
+    none of these. ``login`` is its ``Authorization``, and ``name`` a ``User-Agent`` of its own.
     """
 
     way: str = ""
@@ -52,14 +52,14 @@ class Asker(NamedTuple):
 class Answer:
     """A conclusive response to a request for a robots.txt; times are seconds since the epoch.
 
-    ``body`` holds the octets of the rules, ``None`` if there are none to be had. ``lifetime`` is
-    for how many seconds the response said it stays fresh, ``None`` if it did not say. ``cut_at``
-    is the limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the
-    ID of the exchange that brought it, "" if nothing was told of it.
+    ``body`` holds the octets of the rules, ``None`` if there are no rules. ``lifetime`` is how many
+    seconds the response says that it stays fresh, ``None`` if it does not say. ``cut_at`` is the
+    limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the ID of
+    the exchange that brought it, "" if nothing listened to ``robots_fetched``.
 
-    The last three are of a refusal. ``proxied`` says that it came in a way of its own, such as
-    through a proxy, and ``refused_to`` which requests have asked and were refused; neither is
-    stored. ``refused_as`` is the ``User-Agent`` with which that was asked last.
+    The last three belong to a refusal. ``proxied`` says that the robots.txt was requested in a
+    special way, such as through a proxy, and ``refused_to`` holds the askers that were refused;
+    neither is stored. ``refused_as`` is the ``User-Agent`` of the last such request.
     """
 
     status: int = 0
@@ -78,15 +78,16 @@ class Answer:
 
     @property
     def holds_for_all(self) -> bool:
-        """False for a refusal: it may be due to how the robots.txt was asked for."""
+        """False for a refusal: it may be due to how the robots.txt was requested."""
         return self.status not in REFUSALS
 
     def holds_for(self, asker: Asker) -> bool:
         """Return whether this says anything about the pages that ``asker`` requests.
 
         A refusal holds for requests that are sent in the same way: through the same proxy, or
-        through none. A 401 holds for those without a login and for those whose own login was
-        refused, too; any other refusal for those without a name of their own, and likewise.
+        through none. Of these, a 401 holds for those without a login, and for those whose own login
+        was refused too; any other refusal holds for those without a name of their own, and for
+        those whose own name was refused too.
         """
         # A request that is retried has the name of the crawl in its header.
         is_plain = self.status == UNAUTHORIZED or asker.name == self.refused_as
@@ -104,9 +105,9 @@ class Failure:
     """A run of failed fetches; times are seconds since the epoch.
 
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` rounds failed.
-    ``retry_after`` is for how many seconds the server asked to be left alone after that.
-    ``exchange`` is the ID of the exchange of the newest attempt, "" if nothing was told of it.
-    ``ours`` says that the newest attempt failed on the crawler's own side, as a proxy may;
+    ``retry_after`` is how many seconds the server asked to be left alone after that. ``exchange``
+    is the ID of the exchange of the newest attempt, "" if nothing listened to ``robots_fetched``.
+    ``ours`` says that the newest attempt failed on the crawler's own side, for example at a proxy;
     ``detail`` is what its error said, "" if there was none. ``error`` is its exception, if there
     was one; it is not stored.
     """
@@ -132,7 +133,7 @@ class Entry:
 
 
 def without_proxied(entry: Entry) -> Entry:
-    """Return an entry without a refusal through a proxy, where for whom it holds is not kept."""
+    """Return an entry without a refusal through a proxy, where ``refused_to`` is not kept."""
     is_proxied = entry.refusal is not None and entry.refusal.proxied
     return replace(entry, refusal=None) if is_proxied else entry
 
@@ -141,9 +142,9 @@ Part = TypeVar("Part", Answer, Failure)
 
 
 def merge(old: Entry | None, new: Entry, now: float) -> Entry:
-    """Return what ``old``, which is kept, and ``new``, which comes at ``now``, say together.
+    """Return what is known from ``old``, which is kept, and ``new``, which arrives at ``now``.
 
-    - Of each part the newest stays. A part dated in the future gives way to any other: no reader
+    - The newest of each part stays. A part dated in the future gives way to any other: no reader
       would believe it, and a wrong clock must not block a store.
     - A failure that is older than the answer is over. One dated in the future is dropped.
     - An answer that comes with ``new`` ends an older refusal of the same crawler, even if another
@@ -165,7 +166,7 @@ def merge(old: Entry | None, new: Entry, now: float) -> Entry:
 
 
 def is_over(failure: Failure, answer: Answer | None, now: float) -> bool:
-    """Whether a failure says nothing any more: an answer came later, or it lies in the future."""
+    """Return whether a failure no longer counts: an answer came later, or it lies in the future."""
     latest = now + CLOCK_TOLERANCE
     if failure.failed_at > latest:
         return True
@@ -173,7 +174,7 @@ def is_over(failure: Failure, answer: Answer | None, now: float) -> bool:
 
 
 def date_of(part: Answer | Failure) -> float:
-    """Return when a part came to be, in seconds since the epoch."""
+    """Return the date of a part, in seconds since the epoch."""
     return part.fetched_at if isinstance(part, Answer) else part.failed_at
 
 

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 
 _MAX_AGE = re.compile(rb"(?:^|[\s,])max-age[ \t]*=[ \t]*\"?(\d+)", re.IGNORECASE)
 _LONGEST = 2.0**31
-"""Seconds that any larger number counts as (RFC 9111 section 1.2.2)."""
+"""The seconds that any larger number counts as (RFC 9111 section 1.2.2)."""
 
 _UNCACHEABLE = re.compile(rb"(?:^|[\s,])(?:no-cache|no-store)(?:$|[\s,;=])", re.IGNORECASE)
 
@@ -21,7 +21,7 @@ _UNCACHEABLE = re.compile(rb"(?:^|[\s,])(?:no-cache|no-store)(?:$|[\s,;=])", re.
 def lifetime(headers: Mapping[str, bytes | None], now: float) -> float | None:
     """Return for how many more seconds a response is fresh, ``None`` if it does not say.
 
-    With ``no-cache`` or ``no-store`` that is 0, whatever else is said. Reads ``Cache-Control``,
+    With ``no-cache`` or ``no-store`` that is 0, whatever else it says. Reads ``Cache-Control``,
     ``Expires``, ``Date`` and ``Age`` (RFC 9111 sections 4.2.1 and 4.2.3); ``now`` is in seconds
     since the epoch. Never negative.
     """
@@ -45,7 +45,7 @@ def lifetime(headers: Mapping[str, bytes | None], now: float) -> float | None:
 def retry_after(value: bytes | None, now: float) -> float | None:
     """Return the seconds of a ``Retry-After`` (RFC 9110 section 10.2.3), ``None`` if unreadable.
 
-    A number of any length counts; how long is waited at most is for policy to say.
+    A number of any length is accepted; the policy limits how long is waited.
     """
     seconds = _seconds(value)
     if seconds is not None:

@@ -12,8 +12,8 @@ Basis = Literal["rules", "stale", "unavailable", "denied", "unreachable", "unkno
 class RulesInForce:
     """What was in force at a site when a request was decided about.
 
-    Each time that rules come into memory they get an instance of their own, which stays the same as
-    long as they are there.
+    Rules get a new instance each time that they come into memory, and keep it as long as they are
+    there.
     """
 
     outcome: Basis = "unknown"

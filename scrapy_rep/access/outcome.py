@@ -5,7 +5,8 @@ as a whole, after its redirects, has one of three outcomes: an
 :class:`~scrapy_rep.access.entry.Answer`, which brings rules or says that there are none,
 :class:`NotModified` or :class:`Unreachable`. Whatever the table does not name, and whatever went
 wrong before there was a status, is Unreachable: a failure is never permission. An outcome's
-``exchange`` is the ID of the last exchange of the fetch, "" if nothing was told of it.
+``exchange`` is the ID of the last exchange of the fetch, "" if nothing listened to
+``robots_fetched``.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ NOT_NOW: dict[int, str] = {
     421: "RFC 9110 section 15.5.20: the request may be made over another connection",
     425: "RFC 8470 section 5.2: too early, so not now",
 }
-"""Statuses that mean "not now". The profile ``google`` reads them as others of their class."""
+"""Statuses that mean "not now". The profile ``google`` reads them like others of their class."""
 
 TEMPORARY = frozenset(NOT_NOW)
 
@@ -47,7 +48,7 @@ def temporary_in(profile: Profile) -> AbstractSet[int]:
     return TEMPORARY if profile.some_statuses_mean_not_now else frozenset()
 
 
-# First match counts. (first status, last status, meaning, authority)
+# The first match counts. (first status, last status, meaning, authority)
 STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
     (206, 206, Meaning.UNREACHABLE, "RFC 9110 section 15.3.7: a part, which was not asked for"),
     (200, 299, Meaning.SUCCESS, "RFC 9309 section 2.3.1.1"),

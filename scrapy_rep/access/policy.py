@@ -16,7 +16,7 @@ the last good copy should the fetch fail.
 
 :func:`state_of` names the state, :data:`DECISIONS` says what each state means for a request, and
 :data:`TRANSITIONS` what each outcome makes of an entry. Both tables are total: there is no other
-branch, so that no failure, ours or theirs, can turn into permission.
+branch, so that no failure, on either side, can turn into permission.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONGEST_RETRY_AFTER = 86_400.0
 """Seconds up to which a server's ``Retry-After`` is honoured."""
 
 OWN_BACK_OFF = 1.0
-"""Seconds without an attempt after a first failure on the crawler's own side, as of a proxy.
+"""Seconds without an attempt after a first failure on the crawler's side, such as a proxy's.
 
 A longer pause would spare no server, and one dead proxy of many would cost a site a minute.
 """
@@ -60,12 +60,12 @@ class Policy:
     temporary: AbstractSet[int] = TEMPORARY
 
     def denies(self, status: int) -> bool:
-        """Return whether an answer without rules is taken as disallow: a refusal may be."""
+        """Return whether a status means disallow: a refusal does if the operator says so."""
         return status in REFUSALS and self.access_denied == "disallow"
 
 
 class Decision(Enum):
-    """What policy says to a request."""
+    """What is done with a request."""
 
     FOLLOW = "follow the rules"
     ALLOW_ALL = "allow all"
@@ -133,8 +133,8 @@ DECISIONS: dict[EntryState, Action] = {
 class Standing(NamedTuple):
     """What an entry means to one crawler at one time.
 
-    ``answer`` is the answer in force, ``failure`` what has failed since. Until ``until``, in
-    seconds since the epoch, the decision holds without another look; 0 if it does not hold at all.
+    ``answer`` is the answer in force, ``failure`` what has failed since. Before ``until``, in
+    seconds since the epoch, the entry need not be judged again; 0 if it must be each time.
     """
 
     decision: Decision
@@ -168,7 +168,7 @@ def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
 def state_of(
     answer: Answer | None, failure: Failure | None, now: float, policy: Policy
 ) -> EntryState:
-    """Return the state of an entry at ``now``, by what is in force of it."""
+    """Return the state of an entry at ``now``, by the answer and the failure that are in force."""
     if failure is not None:
         due = now >= retry_at(failure, policy)
         if _is_usable_copy(answer, now, policy):
@@ -197,8 +197,8 @@ def in_force(
     """Return the answer that counts for this crawler, and the failure since, if there is one.
 
     A refusal counts until it expires, or until this crawler is answered otherwise: what other
-    crawlers were served since then was not served to this one. One through a proxy counts for less
-    than an answer that the site gave before, once the site cannot be reached.
+    crawlers were served since then was not served to this one. A refusal through a proxy gives way
+    to the answer of the site once the site cannot be reached.
     """
     if entry is None:
         return None, None
@@ -212,14 +212,14 @@ def in_force(
     ):
         answer = refusal
     if answer is not None and answer.status in policy.temporary:
-        answer = None  # kept by a crawler for which it was no failure
+        answer = None  # stored by a crawler that does not count it as a failure
     if failure is not None and is_over(failure, answer, now):
         failure = None
     return answer, failure
 
 
 def is_limited(answer: Answer, policy: Policy) -> bool:
-    """Whether an answer was read under smaller limits than those of ``policy``.
+    """Return whether an answer was read under smaller limits than those of ``policy``.
 
     Rules may stand behind the cut, or behind the next redirect (RFC 9309 sections 2.5, 2.3.1.2).
     """
@@ -231,7 +231,7 @@ def is_limited(answer: Answer, policy: Policy) -> bool:
 def confirmable(entry: Entry | None, policy: Policy) -> Answer | None:
     """Return the copy that a conditional request may confirm (RFC 9110 section 13.1).
 
-    Without a validator nothing is asked that a 304 would answer.
+    Without a validator, no conditional request can be made.
     """
     answer = None if entry is None else entry.answer
     if answer is None or answer.body is None or is_limited(answer, policy):
@@ -253,7 +253,7 @@ def expires_at(answer: Answer, policy: Policy) -> float:
 
 
 def refresh_at(answer: Answer, policy: Policy) -> float:
-    """Return when the last tenth of an answer's life begins, never within a minute."""
+    """Return when the last tenth of an answer's life begins, a minute after its fetch or later."""
     end = expires_at(answer, policy)
     return min(end, answer.fetched_at + max(MIN_LIFETIME, 0.9 * (end - answer.fetched_at)))
 
@@ -296,7 +296,7 @@ def _learn_unavailable(entry: Entry, outcome: Answer, now: float, policy: Policy
         if before is not None and now < expires_at(before, policy):
             life = answer.lifetime
             if not before.refused_to <= answer.refused_to:
-                # Others were refused before, who may be served by now: it lives no longer for them.
+                # Others that were refused before may be served by now: it lives no longer for them.
                 left = expires_at(before, policy) - now
                 life = left if life is None else min(life, left)
             refused = answer.refused_to | before.refused_to
@@ -333,7 +333,7 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
 
 
 def _dated_by(now: float, answer: Answer | None) -> Answer | None:
-    """Return an answer whose age can be told at ``now``, and which a failure at ``now`` follows."""
+    """Return an answer; if it is dated in the future, date it back before a failure at ``now``."""
     if answer is None or answer.fetched_at <= now + CLOCK_TOLERANCE:
         return answer
     return replace(answer, fetched_at=now - CLOCK_TOLERANCE)

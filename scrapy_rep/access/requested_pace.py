@@ -25,14 +25,14 @@ class RequestedPace(NamedTuple):
     may_be_cut: bool = True
 
     def kept(self, most: float) -> float:
-        """Return the interval that is kept, where ``most`` is the longest one."""
+        """Return the interval that is kept if ``most`` is the longest one allowed."""
         return min(self.interval, most) if self.may_be_cut else self.interval
 
 
 class PacePolicy(NamedTuple):
     """The operator's choices about the pace that sites ask for.
 
-    ``keeps_delays`` says whether any is kept. ``longest`` is the longest interval that is kept;
+    ``keeps_delays`` says whether any pace is kept, and ``longest`` is the longest that is.
     ``forbids_longer`` says that a site that asks for more is not requested.
     """
 

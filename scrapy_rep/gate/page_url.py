@@ -31,7 +31,7 @@ from urllib.parse import unquote, urlsplit
 
 from w3lib.url import safe_url_string
 
-from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of, has_scheme
+from scrapy_rep.access.authority import DEFAULT_PORTS, LONGEST_NAME, authority_of, has_scheme
 from scrapy_rep.scrapy_names import modules_that_download
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ def requested_url(url: str) -> str:
     """
     octets = url.encode("utf-8", "surrogateescape")
     try:
+        if not url.isascii():
+            host = urlsplit(url.replace("\\", "/")).hostname or ""
+            if len(host) > LONGEST_NAME and not host.isascii():
+                raise ValueError
         return safe_url_string(octets)
     except ValueError:
         # What is wrong is not quoted: it may be part of a password.

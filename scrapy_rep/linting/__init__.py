@@ -1,1 +1,1 @@
-"""What is wrong with a robots.txt, and what difference two of them make. Pure."""
+"""What is wrong with a robots.txt, and how two of them differ. Pure."""

@@ -51,7 +51,7 @@ _USUAL: Final = {
 _OF_PAGES: Final = frozenset({"noindex", "nofollow", "nosnippet", "noarchive"})
 """Directives of pages. Google gave up reading some of them in robots.txt on 2019-09-01."""
 _MOST_JUNK: Final = 100
-"""Lines that are not understood and are named one by one; a binary file has thousands."""
+"""The most lines that are not understood and are reported; a binary file has thousands."""
 _LABELS: Final = tuple(VOCABULARIES[CONTENT_USAGE].counts_for)
 _SIGNALS: Final = {
     **dict.fromkeys(VOCABULARIES[CONTENT_SIGNAL].counts_for, ("yes", "no")),
@@ -69,14 +69,13 @@ _CONTROLS: Final = re.compile(
     "[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\xa0\xad\u200b-\u200f\u2028-\u202e\u2060\ufeff]"
 )
 _MOST_CONTROLS: Final = 20
-"""Lines with control characters that are named one by one; a binary file has thousands."""
+"""The most lines with control characters that are reported; a binary file has thousands."""
 
 
 def lint(body: bytes) -> list[Finding]:
-    """Return what there is to say about a robots.txt, by line and column; raise nothing.
+    """Return all findings about a robots.txt, sorted by line and column; never raise.
 
-    Only the first 500 KiB are read line by line (RFC 9309 section 2.5), and of a page of HTML
-    nothing is.
+    Only the first 500 KiB are read line by line (RFC 9309 section 2.5), and a page of HTML is not.
     """
     found = [*check_file(body)]
     if not is_html(body):
@@ -96,12 +95,12 @@ def lint(body: bytes) -> list[Finding]:
 
 
 def is_html(body: bytes) -> bool:
-    """Return True if a file begins as a page of HTML does."""
+    """Return True if a file begins like a page of HTML."""
     return _HTML.match(body[:2000]) is not None
 
 
 def check_file(body: bytes) -> Iterator[Finding]:
-    """Yield what is to be said about a file as a whole and about its encoding."""
+    """Yield the findings about a file as a whole and about its encoding."""
     if len(body) > DEFAULT_MAX_SIZE:
         yield finding(
             "over-500-kib",
@@ -187,7 +186,7 @@ def _unknown(file: RobotsFile, line: ParsedLine) -> Finding:
     if nearest:
         usual = _USUAL[nearest[0]]
         code, fix = "misspelt-key", f"write {usual}:"
-        message = f'"{name}" is not a known key; if {usual} is meant, it is not read'
+        message = f'"{name}" is not a known key; crawlers do not read it as {usual}'
     else:
         code = "key-without-effect"
         message = f'"{name}" has no effect: no crawler is known to read it'
@@ -206,7 +205,7 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
         written = file.lines[line.number - 1]
         mark = written.find("#")
         if mark > line.column - 1 and path and written[mark - 1] not in " \t":
-            message = f'the path ends before the #: "{quoted(path)}" is what counts'
+            message = f'the path ends before the #: only "{quoted(path)}" is read'
             fix = "write %23 for a # in a path, or a space before a comment"
             yield file.finding_at("comment-in-path", line, message, fix, mark + 1)
         if path[:1] in ("/", "*") and (found := _NEXT_PATH.search(path)):
@@ -241,7 +240,7 @@ def _cannot_match(file: RobotsFile, line: ParsedLine) -> Finding:
 
 
 def check_values(file: RobotsFile) -> Iterator[Finding]:
-    """Yield the values that their keys have no use for."""
+    """Yield the values that are not valid for their keys."""
     for line in file.parsed:
         if line.key in PACE:
             if PACE[line.key].read(line.value) is None:
@@ -264,7 +263,7 @@ def _is_absolute(value: str) -> bool:
 
 
 def check_preferences(file: RobotsFile) -> Iterator[Finding]:
-    """Yield what the preferences say that their vocabularies do not know."""
+    """Yield what the preferences say outside their vocabularies."""
     for line in file.parsed:
         name = LINES[line.key].name if line.key in LINES else None
         if name == CONTENT_USAGE:

@@ -1,7 +1,7 @@
 """What changes from one robots.txt to another: for which crawlers, and for which paths.
 
-Whether a path changes is asked of :class:`ParsedRobotsTxt`. Which paths to ask for follows from the
-rules that are not in both files: :func:`witnesses`.
+:class:`ParsedRobotsTxt` tells whether the verdict on a path changes. Which paths to try follows
+from the rules that are not in both files: :func:`witnesses`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
 
 MOST_PATHS: Final = 100
-"""Paths that are shown for a crawler."""
+"""The most paths that are shown for a crawler."""
 _FILLERS: Final = "~_@!:-" + digits + ascii_letters
-"""The first that no rule holds is the *filler*: it stands for what a ``*`` matches, or for the rest
-of a path, and makes no other rule match."""
+"""The first of these that is in no rule is the *filler*: it stands for what a ``*`` matches, or for
+the rest of a path, and makes no other rule match."""
 _MOST_PAIRS: Final = 20_000
-"""Pairs of patterns of which a path that may match both is made. A pair counts once more for each
-100 octets: its paths are as long."""
+"""The most pairs of patterns for which paths are made that may match both. A pair counts once more
+for each 100 octets, because its paths are as long."""
 _ORIGIN: Final = "https://robots.invalid"
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
-"""What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
+"""What stays unencoded in the path of a witness; other octets are escaped, as in a request."""
 
 Pace = dict[str, str]
 Rules = tuple[tuple[bool, str], ...]
@@ -47,7 +47,7 @@ class Change(NamedTuple):
 class Difference(NamedTuple):
     """What changes for some crawlers: each file says the same to all of them.
 
-    Of the paths that change, one stands for all on which the same two rules decide.
+    One path stands for all paths on which the same two rules decide.
     """
 
     agents: tuple[str, ...]
@@ -82,7 +82,7 @@ class _Version(ParsedRobotsTxt):
         return [token for _, name in self._split[()].names for token in self.tokens_of(name)]
 
     def said_to(self, agent: str) -> _Said:
-        """Return what the file says to a crawler; if it says the same to two, the same object."""
+        """Return what the file says to a crawler: one object for all to which it says the same."""
         tokens = self.tokens_of(agent)
         groups = [self.group(tokens, members) for members in self._split]
         # Crawlers that are not named share the default groups. There may be thousands of these, so
@@ -104,8 +104,8 @@ def difference(
 ) -> list[Difference]:
     """Return what changes, for the crawlers asked for or else for all that a file names.
 
-    ``*`` stands for all other crawlers. Crawlers for which the same changes come together. All
-    octets of both files count.
+    ``*`` stands for all other crawlers. Crawlers with the same changes are put together. Both files
+    are read to their ends.
     """
     before, after = _Version(old, profile), _Version(new, profile)
     asked = [agent.lower() for agent in agents] or [DEFAULT, *before.crawlers(), *after.crawlers()]
@@ -124,7 +124,7 @@ def difference(
 
 
 def _changes(old: _Version, new: _Version, agent: str) -> Iterator[Change]:
-    """Yield the paths whose verdict changes, shortest first, one for each rule that does it."""
+    """Yield paths whose verdict changes, short ones first: one for each pair of deciding rules."""
     before, after = {*old.said_to(agent).rules}, {*new.said_to(agent).rules}
     several, changed = before | after, before ^ after
     if not old.profile.most_octets_win:  # where the first rule counts, so does the order
@@ -150,11 +150,11 @@ def _deciding(verdict: Verdict) -> str:
 
 
 def witnesses(patterns: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return paths at which a change of the rules with some patterns shows, shortest first.
+    """Return paths that show a change of the rules with ``patterns``, short ones first.
 
-    A rule without wildcards decides on its own path if it decides anywhere. For rules with
-    wildcards these are the shortest path that each matches, a longer one, and paths that it and
-    one of ``others`` match, which are all patterns. Patterns are octets in Latin-1.
+    A rule without wildcards decides on its own path if it decides anywhere. For a rule with
+    wildcards, the paths are the shortest that it matches, a longer one, and paths that both it and
+    one of ``others``, which are all patterns, may match. Patterns are octets in Latin-1.
     """
     text = "".join(others)
     filler = next((one for one in _FILLERS if one not in text), _FILLERS[0])
@@ -176,9 +176,10 @@ def witnesses(patterns: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _strangeness(path: str) -> int:
-    """Return 0 for a path that is shown rather than others, even if it is longer.
+    """Return how late a path is shown, whatever its length: 0 for most paths.
 
-    What looks like a pattern comes after it, and then what Scrapy does not request as it is.
+    Paths that look like patterns come after these, and last those that Scrapy requests in another
+    form.
     """
     if path.endswith("?") or "'" in path.partition("?")[2]:
         return 2
@@ -194,7 +195,7 @@ def _paths_of(pattern: str, filler: str) -> Iterator[str]:
         yield _rooted(path)
         # Also what a pattern with a final $ does not match.
         yield _rooted(path + filler)
-        if "%" in path[-2:]:  # half an escape also matches the start of any that goes on so
+        if "%" in path[-2:]:  # half an escape also matches all escapes that begin with it
             for rest in ("F", "5", "a", "2F", "25", "41"):
                 yield _rooted(path + rest)
         if "?" in path:  # which some documents compare with %3F
@@ -208,7 +209,7 @@ def _paths_of_both(wild: str, other: str, filler: str) -> Iterator[str]:
     """Yield paths that a pattern with wildcards may match together with another pattern."""
     head, rest = _head_and_rest(wild)
     start, end = _head_and_rest(other)
-    # The text of one pattern follows that of the other, or stands where that has its first star.
+    # The text of one pattern follows that of the other, or takes the place of its first star.
     for begins, ends in dict.fromkeys(((start + end, ""), (start, end))):
         if begins.startswith(head):
             yield _rooted(begins + rest + ends)
@@ -225,6 +226,6 @@ def _head_and_rest(pattern: str) -> tuple[str, str]:
 
 
 def _rooted(text: str) -> str:
-    """Return a path as a request has it, of text in octets."""
+    """Return text in octets as the path of a request."""
     path = text if text.startswith("/") else "/" + text
     return quote(path.encode("latin-1"), safe=_KEPT)

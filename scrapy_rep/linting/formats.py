@@ -1,4 +1,4 @@
-"""Findings for programs: plain values, SARIF 2.1.0, and the commands of GitHub's workflows."""
+"""Findings for programs: plain values, SARIF 2.1.0, and GitHub workflow commands."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _uri(file: str) -> str:
 
 
 def as_command(file: str, one: Finding) -> str:
-    """Return a finding as a workflow command of GitHub's."""
+    """Return a finding as a GitHub workflow command."""
     where = f"file={_property(file)}"
     if one.line is not None:
         where += f",line={one.line},col={one.column}"

@@ -21,10 +21,10 @@ from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+|\*")
-"""A product token. Names have digits, too, as MJ12bot, although RFC 9309 has none."""
+"""A product token. Names such as MJ12bot have digits, although RFC 9309 allows none."""
 _MOST_PAIRS: Final = 90_000
-"""Pairs of rules that are compared: as many as one group of 300 has. A long rule counts once more
-for each 100 octets."""
+"""The most pairs of rules that are compared: as many as a group of 300 rules has. A long rule
+counts once more for each 100 octets."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
 _OF_A_GROUP: Final = RULES | PACE.keys()
@@ -51,7 +51,7 @@ def check_agents(file: RobotsFile) -> Iterator[Finding]:
 def _agent_fix(value: str, name: str) -> str:
     """Return what to write for a value that is read as ``name``.
 
-    After a version or a ``*`` the name is whole. What other text was cut from, such as
+    A name before a version or a ``*`` is complete. What is read of any other value, such as
     ``archive.org_bot``, may be the name of no crawler.
     """
     if name == DEFAULT:
@@ -90,7 +90,7 @@ def _before(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
         yield file.finding_at("rule-before-group", line, message, fix, 1)
     elif line.key in _PREFERENCES:
         message = (
-            "the preference stands before the first user-agent line, and for no certain crawler"
+            "the preference stands before the first user-agent line, so it is unclear who is meant"
         )
         yield file.finding_at("signal-before-group", line, message, fix, 1)
 
@@ -121,8 +121,8 @@ def check_emptiness(file: RobotsFile) -> Iterator[Finding]:
 def check_redundancy(file: RobotsFile) -> Iterator[Finding]:
     """Yield the rules that change no verdict: without each of them every path keeps its own.
 
-    Rules with wildcards are not looked at, nor are groups that share rules with others: there it
-    is not certain what a rule adds.
+    Groups with wildcards are not checked, nor are those that name a crawler which another group
+    names: there it is not certain what a rule adds. Empty rules are found in all groups.
     """
     sharing = Counter(name for group in file.groups for name in {*group.names})
     pairs = 0
@@ -147,14 +147,14 @@ def _empty(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[Finding]:
 
 
 def _without_effect(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[Finding]:
-    """Yield the rules of a group that change nothing, the later ones of two that say the same."""
+    """Yield the rules of a group that change nothing; of two that say the same, the later one."""
     left = [line for line in rules if line.value.startswith("/")]
     paths = [path for line in left for path in (_path(line), _path(line) + "~")]
     whole = _robots(left)
     before = [whole.allowed(path, "*") for path in paths]
     for line in reversed([*left]):
         if line.key == syntax.ALLOW and line.value == "/":
-            continue  # it says in clear words what holds anyway
+            continue  # it says explicitly what holds anyway
         without = [other for other in left if other is not line]
         robots = _robots(without)
         if all(robots.allowed(path, "*") is said for path, said in zip(paths, before, strict=True)):

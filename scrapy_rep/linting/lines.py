@@ -52,13 +52,13 @@ def finding(
 
 
 def quoted(text: str) -> str:
-    """Return octets of the file, given as Latin-1, as UTF-8 text that is not too long."""
+    """Return octets of the file, given as Latin-1, as UTF-8 text, which is cut if it is long."""
     shown = text.encode("latin-1").decode("utf-8", "backslashreplace")
     return shown if len(shown) <= _LONGEST_QUOTED else shown[:_LONGEST_QUOTED] + "..."
 
 
 BLANK: Final = ""
-"""The key of a line without anything, not even a comment."""
+"""The key of a blank line, without even a comment."""
 JUNK: Final = "?"
 """The key of a line that is neither a record nor a comment."""
 UNKNOWN: Final = ":"
@@ -92,7 +92,7 @@ class ParsedLine(NamedTuple):
 
 
 class GroupLines(NamedTuple):
-    """A group: its user-agent lines, the name that counts in each, and the records after them."""
+    """A group: its user-agent lines, the name read from each, and the records after them."""
 
     agents: list[ParsedLine]
     names: list[str]
@@ -105,7 +105,7 @@ class GroupLines(NamedTuple):
 
 
 class RobotsFile:
-    """A robots.txt: its lines as they stand there, as they were parsed, and its groups."""
+    """A robots.txt: its lines as written and as parsed, and its groups."""
 
     def __init__(self, body: bytes) -> None:
         text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
@@ -151,7 +151,7 @@ def _start(text: str) -> int:
 
 
 def name_of(value: str) -> str:
-    """Return the name that counts in the value of a user-agent line; ``*`` is the default group."""
+    """Return the name read from the value of a user-agent line; ``*`` is the default group."""
     [name] = names_of(value, RFC9309)
     return name
 

@@ -66,41 +66,41 @@ class Override:
     value: tuple[str, ...] | float | None = None
 
     def __str__(self) -> str:
-        """Return what a log or a report says of it."""
+        """Return a description for logs and reports."""
         return f"{self.action}, entry {self.entry}: {self.reason} ({self.by}, until {self.until})"
 
     @property
     def name(self) -> str:
-        """What a line of a log calls it: all of :meth:`__str__`, and whose it is."""
+        """The authority and the text of :meth:`__str__`, for log lines."""
         return f"{self.authority}, {self}"
 
     @cached_property
     def end(self) -> float:
-        """When it ends, in seconds since the epoch: with its last day, UTC."""
+        """The end of its last day, UTC, in seconds since the epoch."""
         midnight = datetime.combine(self.until, time(), timezone.utc)
         return (midnight + timedelta(days=1)).timestamp()
 
     def may_permit(self, now: float) -> bool:
-        """Return whether requests may pass because of it while their site is unreachable."""
+        """Return whether this may permit requests while their site is unreachable."""
         return self.action in (ALLOW, UNREACHABLE_IS_ALLOWED) and now < self.end
 
     def covers(self, url: str) -> bool:
-        """Return whether it is for a URL of its authority: all of them, or those of ``paths``.
+        """Return whether this applies to a URL of its authority: to any, or to those of ``paths``.
 
         No override covers the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
-        A URL may have several readings, as ``/a/../b`` has. What forbids covers it if it covers any
-        of them; any other action has to cover all, as each may be what is requested.
+        A URL may have several readings, as ``/a/../b`` has. ``forbid`` need cover only one of them;
+        any other action has to cover all, because each may be the one that is requested.
         """
         if self.authority.has_its_rules_at(url):
             return False
         if self._patterns is None:
             return True
-        # So patterns that cost too much for a URL never lead to permission either.
+        # A URL that is too costly to compare is disallowed here: that never leads to permission.
         return self._patterns.allowed(url, "*") is not (self.action == FORBID)
 
     @cached_property
     def _patterns(self) -> ParsedRobotsTxt | None:
-        """The paths, as a robots.txt that disallows them, or that allows nothing else."""
+        """The paths, as a robots.txt that disallows them, or allows nothing else."""
         if not self.paths:
             return None
         key, others = ("Disallow", "") if self.action == FORBID else ("Allow", "Disallow: /\n")
@@ -142,7 +142,7 @@ class SiteOverrides:
         if by is None:
             return without, None
         if verdict.reason != REASON and verdict.allowed == without.allowed:
-            return verdict, None  # other rules say the same
+            return verdict, None  # the other rules decide the same
         return replace(verdict, override=str(by), without=without), by
 
     def agent(

@@ -34,8 +34,8 @@ MOST_DAYS: Final = 366
 def configured_overrides(settings: RepSettings, now: float) -> tuple[Override, ...]:
     """Return the overrides of ``REP_OVERRIDES``, the expired ones included.
 
-    ``now`` is in seconds since the epoch. Raises ``ValueError``, in one line, for the first fault:
-    which file and entry, and what is wrong.
+    ``now`` is in seconds since the epoch. Raises ``ValueError`` for the first fault: its message is
+    one line that names the file, the entry and the fault.
     """
     value = settings.overrides
     if value is None:
@@ -151,4 +151,4 @@ def _delay(value: Any) -> float:
 
 
 _VALUES: Final[dict[str, Callable[[Any], Any]]] = {AGENT: _agent, DELAY: _delay}
-"""The actions that need a value, under a key of their own name, and what checks it."""
+"""What checks the value of each action that needs one, under a key with the action's name."""

@@ -5,7 +5,7 @@ the choices: statements add up, and none lifts another. The one exception is the
 whose document says otherwise.
 
 A list of terms is separated by commas. Spaces and semicolons are read as commas, too: no document
-allows them, but sites write them, and no restriction must be lost. The commas of a date are not
+allows them, but sites write them, and no restriction may be lost. The commas of a date are not
 separators.
 
 A page is parsed only if one of its metas may have a name that counts. A page of 50 KB without such
@@ -70,7 +70,7 @@ _ROBOTS: Final = "robots"
 _DOCUMENT_STATE: Final = "document-state"
 _URL: Final = "url"
 _NAMED_URL: Final = ('"url"', "'url'", "=url")
-"""How a page writes that name. Most pages have a meta for Open Graph whose name ends with it."""
+"""How a page writes this name. Most pages have an Open Graph meta whose name ends with it."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _MOST_OF_A_FIELD: Final = 8 * 1024
 """Octets of X-Robots-Tag that are read; a term that is cut is dropped."""
@@ -100,7 +100,7 @@ class PageDirectives:
     """
 
     restrictions: frozenset[str] = frozenset()
-    """Of ``noindex``, ``nofollow``, ``nosnippet``, ``notranslate``, ``noimageindex``,
+    """Any of ``noindex``, ``nofollow``, ``nosnippet``, ``notranslate``, ``noimageindex``,
     ``noarchive``, ``nocache``, ``noai``, ``noimageai``, ``noml``; ``none`` is the first two."""
     max_snippet: int | None = None
     """Characters. -1 stands for no limit, ``None`` for no statement."""
@@ -126,7 +126,7 @@ class PageDirectives:
 def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageDirectives:
     """Return what a response asks of the crawler with these product tokens, in lower case."""
     statements: list[PageStatement] = []
-    # A look at all names takes a tenth of the time of a lookup, and most responses lack this one.
+    # Going through all names takes a tenth of the time of a look-up; most responses lack this one.
     if X_ROBOTS_TAG.encode() in [*source.fields]:
         statements += _of_header(source.lines(X_ROBOTS_TAG), tokens, profile)
     counting = [*statements]
@@ -145,7 +145,7 @@ def _of_header(
 ) -> Iterator[PageStatement]:
     """Yield the terms of ``X-Robots-Tag`` that are for a crawler.
 
-    A name counts to the end of its line. ``mybot/2.1`` is ``mybot``, as in robots.txt (RFC 9309
+    A name applies to the rest of its line. ``mybot/2.1`` is ``mybot``, as in robots.txt (RFC 9309
     section 2.2.1).
     """
     letters = profile.name_alphabet or RFC9309.name_alphabet
@@ -200,7 +200,7 @@ def _weighed(said: Sequence[PageStatement], profile: Profile) -> Iterable[PageSt
 def _together(
     statements: Sequence[PageStatement], counting: Iterable[PageStatement]
 ) -> PageDirectives:
-    """Return all statements together; values that cannot be read are ignored."""
+    """Return what all statements amount to; values that cannot be read are ignored."""
     values: dict[str, list[str]] = {}
     for one in counting:
         values.setdefault(one.name.lower(), []).append(one.value or "")
@@ -212,8 +212,8 @@ def _together(
         restrictions |= {"nosnippet"}
     sizes = {value.lower() for value in values.get(MAX_IMAGE_PREVIEW, ())}
     moments = map(moment_of, values.get(UNAVAILABLE_AFTER, ()))
-    states = [text.lower() for text in _said_once(statements, _DOCUMENT_STATE)]
-    urls = _said_once(statements, _URL)
+    states = [text.lower() for text in _texts_of(statements, _DOCUMENT_STATE)]
+    urls = _texts_of(statements, _URL)
     return PageDirectives(
         restrictions=restrictions,
         max_snippet=max_snippet,
@@ -232,13 +232,13 @@ def _least(values: Iterable[str]) -> int | None:
     return min([limit for limit in limits if limit >= 0], default=-1 if limits else None)
 
 
-def _said_once(statements: Iterable[PageStatement], name: str) -> list[str]:
+def _texts_of(statements: Iterable[PageStatement], name: str) -> list[str]:
     """Return the texts of the metas of 1996-98 with a name; the first that is valid counts."""
     return [one.value.strip() for one in statements if one.name == name and one.value is not None]
 
 
 class Term(NamedTuple):
-    """A term as written; ``agent`` is the name that it was given for in a header, or empty."""
+    """A term as written; ``agent`` is the name for which a header gives it, or empty."""
 
     name: str
     value: str | None = None
@@ -248,8 +248,8 @@ class Term(NamedTuple):
 def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
     """Yield the terms of a list.
 
-    With ``agents`` it is a line of X-Robots-Tag, in which ``name:`` counts for the terms after it,
-    up to the next name.
+    With ``agents``, the text is a line of X-Robots-Tag, in which ``name:`` applies to the terms
+    after it, up to the next name.
     """
     agent = ""
     rest = _SEPARATORS.split(text)

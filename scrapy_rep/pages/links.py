@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
@@ -22,7 +22,13 @@ from scrapy_rep.pages.markup import Markup
 _UTF_8: Final = "utf-8"
 
 MOST_LINKS: Final = 2_000
-"""Different references that are read, of each kind: each takes 25 us."""
+"""The most different references of each kind that are read: each takes 25 us."""
+
+MOST_NAMES: Final = 200
+"""References with a host outside ASCII that are read, of each kind: each takes up to 1 ms."""
+
+_LONGEST_NAME: Final = 64
+"""Characters of such a host. To encode it takes quadratic time: hours for one of 500 KB."""
 
 
 def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
@@ -38,27 +44,41 @@ def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
         (closed if NOFOLLOW in link.rel else opened)[link.href] = None
     if not closed:
         return frozenset()
-    base = _joined(url, markup.base) or url
+    # Its host is encoded only once, and not with each reference.
+    base = canonical(_joined(url, markup.base) or url) or url
     refused = _canonical(base, closed, markup.encoding)
     return frozenset(refused) - frozenset(_canonical(base, opened, markup.encoding))
 
 
 def canonical(url: str, encoding: str = _UTF_8) -> str | None:
-    """Return the form in which URLs are compared; ``None`` for what is not a URL.
+    """Return the form in which URLs are compared; ``None`` for what is not one that can be asked.
 
     ``encoding`` is that of a query that is not ASCII.
     """
     try:
+        if len(_name_outside_ascii(url)) > _LONGEST_NAME:
+            return None
         return str(canonicalize_url(url, encoding=encoding))
     except ValueError:
         return None
 
 
+def _name_outside_ascii(url: str) -> str:
+    """Return the host of a URL, with user information and port, if it has to be encoded."""
+    name = "" if url.isascii() else urlsplit(url).netloc
+    return "" if name.isascii() else name
+
+
 def _canonical(base: str, references: Iterable[str], encoding: str) -> Iterator[str]:
+    names = 0
     for reference in islice(references, MOST_LINKS):
         joined = _joined(base, reference)
         if joined is None:
             continue
+        if _name_outside_ascii(joined):
+            names += 1
+            if names > MOST_NAMES:
+                continue
         has_two_forms = encoding != _UTF_8 and not joined.partition("?")[2].isascii()
         for each in (_UTF_8, encoding) if has_two_forms else (_UTF_8,):
             found = canonical(joined, each)

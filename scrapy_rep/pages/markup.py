@@ -37,7 +37,7 @@ _PIECE: Final = 1024
 """The octets that the parser is fed at a time. On average, half a piece is more than is needed."""
 
 _LEAST_READ: Final = 2 * 1024
-"""How far after the last ``<meta`` words are searched for; a longer tag is read to its end.
+"""The fewest octets searched after the last ``<meta``; a longer tag is searched to its end.
 
 The first ``>`` may stand in an attribute.
 """
@@ -47,17 +47,17 @@ _REFERENCES: Final = (
     re.compile(rb"&#0{0,9}(?:x0{0,9}[4-7]|[6-9]\d|1[012]\d)"),
 )
 """A name with character references, such as ``&#114;obots``, and any reference to a letter, as in
-``no&#97;i``. They are bounded, so that they are quick. As one pattern, which begins with no
-literal, they take five times as long: 50 us for a page."""
+``no&#97;i``. Their repetitions are bounded, so that they are quick. A single pattern for both would
+begin with no literal, and take five times as long: 50 us for a page."""
 
 _WIDE: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
-"""What a page begins with whose characters of ASCII take more than one octet each."""
+"""The byte order marks of encodings in which ASCII characters take more than one octet."""
 
 _OF_BROWSERS: Final = re.compile(
     r"utf-?8|ascii|latin-1|iso8859-\d+|cp125\d|cp(?:866|874|932|949)|koi8-[ru]|mac-cyrillic"
     r"|tis-620|shift_jis|euc_(?:jp|kr)|iso2022_jp|gb(?:2312|k|18030)|big5(?:hkscs)?"
 )
-"""Names of Python's codecs for the encodings of the Encoding Standard, but for UTF-16. Python has
+"""Names of Python's codecs for the encodings of the Encoding Standard, except UTF-16. Python has
 others, such as punycode, which take quadratic time or do not encode text."""
 
 
@@ -160,8 +160,10 @@ class Markup:
 
     @cached_property
     def _octets(self) -> bytes:
-        """The page in UTF-8. What its encoding does not have, and what ends a string in libxml2,
-        become U+FFFD.
+        """The page in UTF-8.
+
+        Octets that its encoding does not define become U+FFFD, and so does NUL, which ends a string
+        in libxml2.
         """
         text = self._body.decode(self.encoding, "replace").removeprefix("\ufeff")
         return text.replace("\0", "\ufffd").encode("utf-8", "replace")
@@ -207,7 +209,7 @@ class _Elements:
         self._templates = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take up an element."""
+        """Take note of an element."""
         self._left -= 1
         if self._left <= 0:
             self.done = True

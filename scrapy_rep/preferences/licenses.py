@@ -32,7 +32,7 @@ class License(NamedTuple):
 def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
     """Return the licences that ``Link`` fields of the response to ``url`` name (RFC 8288).
 
-    A link with an anchor is about another resource. The first 8 KiB of all lines are read.
+    A link with an anchor is about another resource. Only the first 8 KiB of all lines are read.
     """
     found = []
     for target, parameters in _links(",".join(lines)[:MOST_OCTETS]):
@@ -45,7 +45,7 @@ def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
 def license_link(
     target: str, relations: Iterable[str], kind: str, url: str, source: str
 ) -> list[License]:
-    """Return the licence that a link names, if it does; ``target`` may be relative to ``url``.
+    """Return the licence that a link names, if any; ``target`` may be relative to ``url``.
 
     Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
     way.

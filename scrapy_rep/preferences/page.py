@@ -1,8 +1,8 @@
 """What a response says about the use of its page.
 
-Most say nothing. A response without one of the header fields of ``VOCABULARIES`` is searched for
-the words of its metas, and parsed only if it has one. A page of 50 KB takes 20 microseconds in this
-way.
+Most say nothing. A response without any of the header fields in ``VOCABULARIES`` is searched for
+the words of the metas listed there, and parsed only if it has one. A page of 50 KB takes 20
+microseconds in this way.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def of_response(
 
 
 def _of_fields(source: PageSource) -> Iterator[Statement]:
-    """Yield what the header fields say that belong to one vocabulary each."""
+    """Yield the statements of those header fields that belong to one vocabulary each."""
     for each in VOCABULARIES.values():
         if each.read is not None:
             values = [line for field in each.fields for line in source.lines(field)]

@@ -22,8 +22,8 @@ from scrapy_rep.preferences.vocabularies import (
 class Tdm(NamedTuple):
     """Whether the rights of text and data mining are reserved, by TDMRep.
 
-    ``reserved`` and ``source`` are None if no source says yes or no. ``source``
-    is ``header`` or ``meta``. ``policy`` is a URL, and counts only with a reservation.
+    ``reserved`` and ``source`` are None if no source says yes or no. ``source`` is ``header`` or
+    ``meta``. ``policy`` is a URL, and counts only with a reservation.
     """
 
     reserved: bool | None = None

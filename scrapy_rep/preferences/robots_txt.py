@@ -43,13 +43,13 @@ _RULE_KEYS: Final = tuple([key for key, each in LINES.items() if each.has_path])
 _LICENSE_KEY: Final = VOCABULARIES[RSL].line.lower()
 
 MOST_LINES: Final = 2_000
-"""Lines of one kind that are read for one crawler. Sorting this many takes 5 ms."""
+"""The most lines of one kind that are read for one crawler. Sorting this many takes 5 ms."""
 
 MOST_OCTETS_OF_RULES: Final = 65_536
-"""Octets of all rules for one crawler: compiled, they take up to eight times the memory."""
+"""The most octets of rules for one crawler: compiled, they take up to eight times the memory."""
 
 MOST_OCTETS_TOGETHER: Final = 32_768
-"""Octets of lines that are parsed together: signals, or rules with one path. They take 20 ms, once.
+"""The most octets of lines parsed together: signals, or rules with one path. They take 20 ms, once.
 
 Real files are far below these limits. Beyond them each use is disallowed: what the other lines say
 is unknown, and a failure is never permission.
@@ -93,8 +93,7 @@ def stated_preferences(
 
 
 def refusal_by_name(robots: ParsedRobotsTxt, url: str, token: str) -> Verdict | None:
-    """Return the verdict of the group that names a token, if it forbids a page; never that of
-    ``*``.
+    """Return the verdict of the group that names a token, if it forbids a page; never of ``*``.
 
     draft-kelley-aipref-training-preference-signal-00: a site names a purpose by a token, as with
     ``Google-Extended``.
@@ -126,11 +125,11 @@ def _usage(robots: ParsedRobotsTxt, agent: str | Sequence[str]) -> _UsageLines |
 
 
 class _UsageLines:
-    """The lines that count for one crawler.
+    """The lines that apply to one crawler.
 
-    Of those before the first group, a ``Content-Signal`` counts for each crawler, and a ``License``
-    for each whose own groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group,
-    and counts for none (RFC 9309 section 2.2.2).
+    Before the first group, a ``Content-Signal`` applies to every crawler, and a ``License`` to each
+    whose own groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group, and applies
+    to no crawler (RFC 9309 section 2.2.2).
     """
 
     __slots__ = ("_always", "_rules", "licenses")
@@ -158,7 +157,7 @@ class _UsageLines:
 
 
 class _UsageRules:
-    """The rules of one vocabulary that count for one crawler."""
+    """The rules of one vocabulary that apply to one crawler."""
 
     __slots__ = ("_lines", "_matcher", "_parsed", "_too_many", "_vocabulary")
 

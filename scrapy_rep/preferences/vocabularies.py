@@ -1,7 +1,7 @@
 """The vocabularies in which sites say what pages may be used for, and how each is written.
 
 None of them is a finished standard; the guide lists them with number and date. Text has one
-character for each octet (Latin-1). Of each value 8 KiB are read. Real ones are far shorter.
+character for each octet (Latin-1). At most 8 KiB of a value are read; real ones are far shorter.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ META_ELEMENT: Final = "meta"
 HTML: Final = "html"
 
 MOST_OCTETS: Final = 8_192
-"""Octets of a value that are read. The parser of structured fields takes 6 ms for as many, and 45
-ms for 64 KiB."""
+"""The most octets of a value that are read. The parser of structured fields takes 6 ms for them,
+and 45 ms for 64 KiB."""
 
 _USAGE: Final = {"y": ALLOWED, "n": DISALLOWED}
 _SIGNALS: Final = {"yes": ALLOWED, "no": DISALLOWED}
@@ -52,8 +52,8 @@ class Statement:
     """One label and its value as written.
 
     ``source`` is ``robots.txt``, ``header`` or ``meta``, and ``line`` the line of a robots.txt.
-    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is empty if the text, which
-    ``value`` is then, could not be read.
+    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. If the text could not be read, the
+    label is empty, and ``value`` is the text.
     """
 
     vocabulary: str
@@ -112,7 +112,7 @@ def content_signal(text: str, source: str, line: int | None = None) -> list[Stat
     use=reference`` (draft-romm-aipref-contentsignals-00, expired, and the policy text that comes
     with the line). ``yes`` allows a use, ``no`` disallows it. The documents define no grammar, so
     members are read one by one, and an unreadable one does not affect the others. They define no
-    header field either, so one never allows a use: Cloudflare sends ``ai-train=yes`` with pages
+    header field either, so a field never allows a use: Cloudflare sends ``ai-train=yes`` with pages
     that it converts to Markdown, unless the site chose otherwise.
     """
     if len(text) > MOST_OCTETS:
@@ -134,8 +134,8 @@ def content_signal(text: str, source: str, line: int | None = None) -> list[Stat
 def tdmrep(reservations: Sequence[str], policies: Iterable[str], source: str) -> list[Statement]:
     """Return what the fields or the metas of a response say by TDMRep.
 
-    TDM Reservation Protocol (W3C Community Group Final Report, 2024-05-10). Of several values, also
-    of those that a proxy has joined, a reservation counts. A value that is too long to be read
+    TDM Reservation Protocol (W3C Community Group Final Report, 2024-05-10). Of several values, even
+    if a proxy has joined them, a reservation prevails. A value that is too long to be read
     whole may hold one at its end, so it allows nothing. The third place, a file
     ``/.well-known/tdmrep.json``, is not read: it would cost one more request for each site.
     """
@@ -174,9 +174,9 @@ class Vocabulary(NamedTuple):
     fields: tuple[str, ...] = ()
     """Its header fields, as a response keeps their names."""
     metas: tuple[str, ...] = ()
-    """Each meta of it holds one of these in its name or content."""
+    """Each of its metas holds one of these in its name or content."""
     read: Callable[[str, str, int | None], list[Statement]] | None = None
-    """Reads the value of a line or a field; what has none is read where it is found."""
+    """Reads the value of a line or field; if None, the code that finds a value reads it."""
 
 
 _ROWS: Final = (

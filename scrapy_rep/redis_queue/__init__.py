@@ -12,14 +12,14 @@ are two sites.
 Times that are wrong cost a request that is taken and given back. All of them are by the clock of
 the server, in microseconds.
 
-**At least once.** A push and a step have numbers. If the answer is lost, they are repeated with the
-same number. So a request is added, taken and given back once, while advice may be given again, from
-the time of the repetition on. What a worker has is done when neither the engine nor the frontier
-has it any more. If a worker gives no sign of life for :data:`SILENT_FOR`, another one puts what it
-had back to its old places. Only a worker that has been in contact for that long itself does,
-because after an outage nobody is dead. A worker that was declared dead drops what it has not sent:
-others have got that. One that is cut off from Redis stops a little before that may happen, and
-gives out nothing until Redis answers.
+**At least once.** Each push and each step has a number. If its answer is lost, it is repeated with
+the same number. So a request is added, taken and given back once, while advice may be given again,
+from the time of the repetition on. A request that a worker has is done when neither the engine nor
+the frontier has it any more. If a worker gives no sign of life for :data:`SILENT_FOR`, another one
+puts its requests back in their old places. Only a worker that has itself been in contact for that
+long does so, because after an outage nobody is dead. A worker that was declared dead drops the
+requests that it has not sent: others have got them. A worker that is cut off from Redis stops a
+little before it may be declared dead, and gives out nothing until Redis answers.
 """
 
 from __future__ import annotations
@@ -56,24 +56,25 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 SILENT_FOR, BEAT = 30.0, 2.0
-"""Seconds after which other workers get what a silent one has, and between two signs of life."""
+"""Seconds after which others get the requests of a silent worker, and between signs of life."""
 
 BATCH = 4
-"""Requests that one step takes. With eight, a worker asks so seldom that sites which are due wait:
-of 20 hosts that ask for two seconds, one got 92 % of the pages that it allows, and gets 95 %."""
+"""The most requests that a step takes. With eight, a worker asks so seldom that sites which are due
+wait: of 20 hosts that ask for two seconds, one got 92 % of the pages that it allows; with four it
+gets 95 %."""
 
 POLL, RETRY = 0.25, 1.0
 """The most seconds between two steps: while nothing is due, and while Redis fails."""
 
 SOON = 0.1
-"""Seconds until advice is sent by itself, and until a worker that has enough asks again."""
+"""Seconds until advice is sent in a step of its own, and until a worker with enough asks again."""
 
 _FAILURES: Final = RedisError, RedisClusterException, OSError
-"""What a client raises if a server fails, or if it reaches none of a cluster."""
+"""What a client raises if a server fails, or if it can reach no node of a cluster."""
 
 _STEP_DIGITS: Final = 10
 _WHAT_IT_HAS: Final = slice(6, 8)
-"""Where the arguments of a step say whether they say what this worker has, and how much that is."""
+"""The arguments of a step that say whether it lists the entries of this worker, and how many."""
 _PLACE: Final = 10 + 16
 """The digits before a request: the priority, and the time of the push."""
 
@@ -83,20 +84,20 @@ class _HeldRequest:
     """A request that this worker has."""
 
     entry: bytes
-    """As Redis has it; empty if others have got the request meanwhile."""
+    """What Redis calls it; empty if other workers have got the request meanwhile."""
     name: str
     """The name of its site."""
     known: float | None
     """The interval that Redis knows of the site."""
     interval: float | None = None
-    """That of the site when the request was handed out; None before that, 0 after its end."""
+    """The interval when the request was handed out; None before that, 0 after its download."""
 
 
 class HostQueue(Base):  # type: ignore[misc]
     """The requests of one spider, of which a worker gets only those whose site is due.
 
-    The frontier of a crawl is told of it, and says what becomes of each request. Without one, what
-    is given out counts as done, as with scrapy-redis's own classes.
+    The frontier of the crawl is given this queue, and tells it what becomes of each request.
+    Without a frontier, what is given out counts as done, as with scrapy-redis's own classes.
     """
 
     def __init__(self, server: Any, spider: Any, key: str, serializer: Any = None):
@@ -106,10 +107,10 @@ class HostQueue(Base):  # type: ignore[misc]
         self._older = OlderRequests(server, self._keys, self._place_in)
         self._worker = token_hex(8)
         self._buffer: deque[_HeldRequest] = deque()
-        """What was taken, and is not given out."""
+        """What was taken, and is not given out yet."""
         self._held: dict[Request, _HeldRequest] = {}
         self._next = NextStep()
-        """What is not said yet."""
+        """What the next step will say."""
         self._pushes = Pushes(server, self._keys)
         self._steps = 0
         self._unanswered: list[Any] | None = None
@@ -122,7 +123,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._to_live, self._to_wake = Alarm(self._beat), Alarm(self._wake)
         crawler = self._crawler = getattr(spider, "crawler", None)
         self._is_open = crawler is not None
-        """Whether a crawl uses it, so that there are timers."""
+        """Whether a running crawl uses this queue, so that timers may be set."""
         store = None if crawler is None else crawler.settings.get("REP_STORE")
         self._is_alone = crawler is not None and store in (None, "", "memory:")
         """Whether nothing but this queue keeps the pace of a site."""
@@ -142,7 +143,7 @@ class HostQueue(Base):  # type: ignore[misc]
     # --- what scrapy-redis calls
 
     def __len__(self) -> int:
-        """Return how many requests wait, with those that other workers have: they may come back."""
+        """Return how many requests wait, including those of other workers, which may come back."""
         if self._is_put_off:
             return 1  # there may be some
         try:
@@ -155,7 +156,7 @@ class HostQueue(Base):  # type: ignore[misc]
             older = self._older.count(kind)
             has = sum(bool(held.entry) for held in self._held.values())
             if int(out) > has + len(self._buffer):
-                self._put_back_what_is_done()
+                self._put_back_unknown()
         except _FAILURES as error:
             self._fail(error)
             return 1
@@ -168,14 +169,14 @@ class HostQueue(Base):  # type: ignore[misc]
         self._unanswered = None
         kept = self._keys.unreadable, self._keys.workers
         self.server.unlink(*(key for key in self._keys if key not in kept))
-        # One that was declared dead has to learn that: its requests were made by others.
+        # A worker that was declared dead has to learn that: others have made its requests.
         self.server.zremrangebyscore(self._keys.workers, 0, "inf")
 
     def push(self, request: Request) -> None:
-        """Add a request; put one that a stop returns back to its place.
+        """Add a request; put one that a stop returns back in its place.
 
-        One that a component has changed, and made again, is a new request, even if it is the same
-        object. While Redis fails, it is kept in memory.
+        A request that a component has changed and returned is new, even if it is the same object.
+        While Redis fails, requests are kept in memory.
         """
         if request in self._held and comes_back(request):
             self.give_back(request, 0.0)
@@ -203,7 +204,7 @@ class HostQueue(Base):  # type: ignore[misc]
             try:
                 data = self._member_of(held.entry).partition(b"\0")[2][_PLACE:]
                 request: Request = self._decode_request(data)
-            except Exception as error:  # noqa: BLE001  # whatever it is, it is no request
+            except Exception as error:  # noqa: BLE001  # whatever fails, this is no request
                 self._cannot_read(error)
                 self._try(self._set_aside, held.entry)
                 continue
@@ -216,9 +217,9 @@ class HostQueue(Base):  # type: ignore[misc]
     # --- what the frontier says
 
     def give_back(self, request: Request, seconds: float, interval: float | None = None) -> None:
-        """Put a request back to its place, and advise not to ask its site for some seconds.
+        """Put a request back in its place, and advise not to ask its site for some seconds.
 
-        It was not made, so a site that has a pace may be asked after that.
+        Because it was not made, its site may be asked after that, even if the site has a pace.
         """
         held = self._held.pop(request, None)
         if held is not None and held.entry:
@@ -236,25 +237,25 @@ class HostQueue(Base):  # type: ignore[misc]
             self._set(self._to_wake, SOON)
 
     def rest(self) -> None:
-        """Take no more for a moment: this worker has no use for what it gets."""
+        """Take no more for a moment: this worker cannot use what it gets."""
         self._pause_until = max(self._pause_until, monotonic() + SOON)
         self._set(self._to_wake, SOON)
 
     def handed_out(self, request: Request, interval: float | None) -> None:
         """Note that a request may go, to a site with some interval; None if it will be refused.
 
-        If Redis knows the interval, it has moved the site by as much when it gave out the request.
-        A refusal says nothing of the pace, and another request may be asked for at once.
+        If Redis knows the interval, it moved the site by that much when it gave out the request. A
+        refusal says nothing of the pace, and another request may be asked for at once.
         """
         held = self._held.get(request)
         if held is None or held.name.startswith("-"):  # no rules govern it, so no pace does
             return
-        its = held.interval = round(interval or 0.0, 6)  # in microseconds, as Redis has it
+        rounded = held.interval = round(interval or 0.0, 6)  # in microseconds, as Redis has it
         if interval is None:
-            if held.known != 0.0:  # otherwise it is in the ring already
+            if held.known != 0.0:  # otherwise the site is in the ring already
                 self.not_before(held.name, 0.0, held.known)
-        elif its != held.known:
-            self.not_before(held.name, its and its + UNDER_WAY, its)
+        elif rounded != held.known:
+            self.not_before(held.name, rounded and rounded + UNDER_WAY, rounded)
 
     def ended(self, request: Request, seconds: float) -> None:
         """Note that the download of a request has ended: its site is due in some seconds."""
@@ -264,7 +265,7 @@ class HostQueue(Base):  # type: ignore[misc]
             held.interval, held.known = 0.0, None
 
     def check(self) -> bool:
-        """Return whether this worker counts as alive: ask, if it has heard nothing for long."""
+        """Return whether this worker counts as alive; ask Redis if it has been silent for long."""
         if self._contact.is_old:
             self._try(self._step, 0)
         is_alive = self._contact.is_alive
@@ -285,7 +286,7 @@ class HostQueue(Base):  # type: ignore[misc]
         reply = self._step_script(self._keys, self._unanswered)
         server_time, state, wait, moved, older_type, *taken = octets(reply)
         self._heard(server_time / MICRO)
-        if state == b"unknown":  # and nothing is done: the step has to say all that this worker has
+        if state == b"unknown":  # nothing was done: the step has to list what this worker has
             has = self._entries()
             self._unanswered[_WHAT_IT_HAS] = [1, len(has), *has]
             self._step(most)
@@ -311,7 +312,7 @@ class HostQueue(Base):  # type: ignore[misc]
         return argv + self._next.arguments()
 
     def _entries(self) -> list[bytes]:
-        """Return what this worker has, and what it has not yet said to be given back."""
+        """Return the entries that this worker has, and those that the next step gives back."""
         has = (*self._held.values(), *self._buffer)
         return [held.entry for held in has if held.entry] + self._next.back
 
@@ -320,7 +321,7 @@ class HostQueue(Base):  # type: ignore[misc]
         return _HeldRequest(entry, name, float(interval) / MICRO if interval else None)
 
     def _member_of(self, entry: bytes) -> bytes:
-        """Return an entry that was taken, as it was before that."""
+        """Return the member from which an entry was made when it was taken."""
         return entry[len(self._worker) + 1 + _STEP_DIGITS :]
 
     def _place_in(self, data: bytes) -> str:
@@ -338,14 +339,14 @@ class HostQueue(Base):  # type: ignore[misc]
             held = self._held.pop(request)
             if held.entry:
                 self._next.done.append(held.entry)
-            if held.interval:  # it was answered here
+            if held.interval:  # no download of it has ended
                 self.not_before(held.name, 0.0, held.interval)
 
-    def _put_back_what_is_done(self) -> None:
-        """Put back what this worker is said to have and does not.
+    def _put_back_unknown(self) -> None:
+        """Put back the requests that Redis says this worker has, and that it does not have.
 
-        Redis may have gone back to the time before a step: after a failover, or from an older file.
-        What was done by then is made once more. Otherwise the crawl would never end.
+        Redis may have lost a step, after a failover or a restart from an older file. Requests that
+        were done by then are made once more; otherwise the crawl would never end.
         """
         prefix = f"{self._worker}\0".encode()
         mine = self.server.zrangebylex(self._keys.out, b"[" + prefix, b"(" + prefix[:-1] + b"\1")
@@ -377,7 +378,7 @@ class HostQueue(Base):  # type: ignore[misc]
         self._set(self._to_wake, 0.0)
 
     def _leave(self) -> None:
-        """Say what is done; what is not goes back to its place."""
+        """Say what is done; all other requests go back to their places."""
         self._is_open = False
         self._pause_until = 0.0
         for alarm in (self._to_tell, self._to_live, self._to_wake):
@@ -442,7 +443,7 @@ class HostQueue(Base):  # type: ignore[misc]
     def _fail(self, error: Exception) -> None:
         """Note that Redis fails: it is asked again after a while. Without a crawl, raise.
 
-        What has raised at a push is not pushed later, as whoever has called it may repeat it.
+        A request whose push has raised is not pushed later, because the caller may repeat the push.
         """
         if self._crawler is None:
             self._pushes.clear()
@@ -453,13 +454,13 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._failing_since is None:
             self._failing_since = now
             logger.warning(
-                "The queue in Redis fails (%s): it is asked again each second, and what is to be "
-                "said is kept",
+                "The queue in Redis fails (%s): it is tried again each second, and what has to be "
+                "sent is kept",
                 printable(str(error)),
             )
 
     def _set_aside(self, entry: bytes) -> None:
-        """Keep what cannot be read for a person; if this fails, it comes back some time later."""
+        """Keep what cannot be read for a person to look at; if this fails, it comes back later."""
         self.server.rpush(self._keys.unreadable, self._member_of(entry))
         self._next.done.append(entry)
 

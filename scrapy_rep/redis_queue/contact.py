@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Final
 
 _CLOCK_SET: Final = 1.0
-"""If the distance of the clock of the server from ours changes by more seconds, one was set."""
+"""If the offset of the server's clock from ours changes by more seconds, a clock was set."""
 
 
 class Contact:
@@ -27,7 +27,7 @@ class Contact:
     def heard(self, server_time: float) -> None:
         """Note that the server has answered, and since when it has done so without a break.
 
-        The answer may have taken long: this worker counts as alive from when it asked first.
+        The answer may have taken long, so this worker counts as alive from when it first asked.
         """
         now = monotonic()
         offset = server_time - now

@@ -10,7 +10,7 @@ MICRO: Final = 1_000_000
 
 
 class NextStep:
-    """What is done, given back and advised, and not said yet."""
+    """What is done, given back and advised, and not yet sent."""
 
     def __init__(self) -> None:
         self.done: list[bytes] = []
@@ -29,7 +29,7 @@ class NextStep:
         self._advice[name] = when, interval
 
     def arguments(self) -> list[Any]:
-        """Return all this, as arguments of the script; from now on it is said."""
+        """Return all of this as arguments of the script, and forget it."""
         argv: list[Any] = []
         for entries in (self.done, self.back):
             argv += [len(entries), *entries]
@@ -42,6 +42,6 @@ class NextStep:
         return argv
 
     def clear(self) -> None:
-        """There is nothing to say."""
+        """Forget all of this."""
         for each in (self.done, self.back, self._advice):
             each.clear()

@@ -1,7 +1,7 @@
-"""What a queue of another class has under the same key: it is moved into the new queue.
+"""The requests of a queue of another class under the same key, which are moved into this queue.
 
-Workers with that class may push more, so each worker looks for it whenever nothing is due. Only
-what was removed is added, so several workers may do this at once.
+Workers with that class may push more, so each worker looks for them whenever nothing is due. Only a
+request that was removed there is added here, so several workers may move them at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scrapy_rep.redis_queue.scripts import MOVE, Keys, octets
 logger = logging.getLogger("scrapy_rep")
 
 _MOST: Final = 100
-"""Requests that are moved at once."""
+"""The most requests that are moved at once."""
 
 
 class OlderRequests:
@@ -30,12 +30,12 @@ class OlderRequests:
         self._has_moved = False
 
     def count(self, kind: bytes) -> int:
-        """Return how many there are in a key of this type."""
+        """Return how many requests there are in a key of this type."""
         count = {b"list": self._server.llen, b"zset": self._server.zcard}.get(kind)
         return 0 if count is None else int(count(self._keys.older))
 
     def move(self, kind: bytes) -> bool:
-        """Move some of those in a key of this type; return whether there were any."""
+        """Move some of the requests in a key of this type; return whether there were any."""
         key = self._keys.older
         found: list[bytes] = []
         if kind == b"list":
@@ -50,7 +50,7 @@ class OlderRequests:
                 self._has_moved = True
                 logger.info(
                     "Requests of another queue class are moved from %s. Workers with that class do "
-                    "not see what this one has",
+                    "not see the requests of this one",
                     key,
                 )
         return bool(found)

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 MOST: Final = 100
-"""Requests that are pushed at once, after an outage."""
+"""The most requests that are pushed at once, after an outage."""
 
 
 class Pushes:
-    """What is to be pushed, or was without an answer.
+    """The requests that have to be pushed, or were pushed without an answer.
 
-    A batch is kept as it is until it is answered, so that it has one effect however often it is
-    sent. Its number is later than all before it, and says when it was made, as Redis forgets old
-    ones.
+    A batch is kept unchanged until it is answered, so that it takes effect once, however often it
+    is sent. Its number is higher than all before it, and is the time when it was made, because
+    Redis forgets old numbers.
     """
 
     def __init__(self, server: Any, keys: Keys):
@@ -52,18 +52,18 @@ class Pushes:
             self._batch = []
 
     def clear(self) -> None:
-        """There is nothing to push."""
+        """Drop all requests."""
         self._requests.clear()
         self._batch = []
 
 
 def place_of(request: Request) -> str:
-    """Return what stands before the time of a request: the name of its site, and its priority."""
+    """Return the part of a member before the time of the push: the site's name and the priority."""
     name = name_of(Gate.key_of(request))
     rank = min(max(5_000_000_000 - request.priority, 0), 9_999_999_999)
     return f"{name}\0{rank:010}"
 
 
 def name_of(key: str) -> str:
-    """Return the name of a site by its key. A slot may be called what no name may contain."""
+    """Return the name of a site from its key: a slot may hold characters that no name may."""
     return key.replace("\0", "").encode("utf-8", "replace").decode()

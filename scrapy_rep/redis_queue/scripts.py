@@ -14,7 +14,7 @@
   is new. It is moved by those few seconds, in which the worker that got its first request finds
   its pace.
 - ``KEY:out``: what each worker has: its name, a zero, the number of the step that took it, and the
-  member. ``KEY:workers``: until when each one lives unless it says more.
+  member. ``KEY:workers``: until when each one counts as alive, unless it makes another step.
 - ``KEY:pushed``: the number of the last push of each worker, which is also the time of that push,
   by the worker's clock.
 - ``KEY:unreadable``: what could not be read, for a person to look at.
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 
 class Keys(NamedTuple):
-    """The names of what Redis keeps of one queue, in the order in which the scripts get them."""
+    """The Redis keys of one queue, in the order in which the scripts get them."""
 
     hosts: str
     due: str
@@ -43,7 +43,7 @@ class Keys(NamedTuple):
 
     @classmethod
     def of(cls, key: str) -> Keys:
-        """Return those of SCHEDULER_QUEUE_KEY."""
+        """Return the keys of the queue at a SCHEDULER_QUEUE_KEY."""
         return cls._make([*(f"{key}:{name}" for name in cls._fields[:-1]), key])
 
 
@@ -86,12 +86,12 @@ end
 """
 )
 
-# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, the time that it
-# should be, if the worker may declare another one dead, how long a request may take beyond the
+# Arguments: worker, number, how many to take (-1: the worker leaves), the lease, the time that the
+# worker expects here (0: it may not declare others dead), how long a request may take beyond the
 # interval of its site, whether the worker says what it has; then four lists, each preceded by its
 # length: what the worker has; what is done; given back; and advice: name, wait, interval. Advice
-# without an interval never lets a site with a pace be asked earlier: it does not know what others
-# have made.
+# without an interval never lets a site with a pace be asked earlier: the worker does not know which
+# requests others have made.
 #
 # Nothing is done for a worker that Redis does not know, or has forgotten, before it says what it
 # has. If the answer to that is lost, it says so again.
@@ -254,5 +254,5 @@ return reply
 
 
 def octets(reply: list[Any]) -> list[Any]:
-    """Return a reply with octets for text, which REDIS_DECODE_RESPONSES makes of them."""
+    """Return a reply with its text encoded again, which REDIS_DECODE_RESPONSES has decoded."""
     return [each.encode() if isinstance(each, str) else each for each in reply]

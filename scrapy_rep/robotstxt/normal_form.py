@@ -1,7 +1,7 @@
 """URIs and patterns are put in one normal form, so that they can be compared as text.
 
 RFC 9309 sections 2.2.2 and 2.2.3. Two texts that the standard treats as equal have the same normal
-form. What follows is so in the profile ``rfc9309``; :class:`NormalForm` says how others differ. Of
+form. This text describes the profile ``rfc9309``; :class:`NormalForm` says how others differ. Of
 the two ways to write an octet, the normal form is the shorter one, so an ordinary URI is in normal
 form already and costs nothing.
 
@@ -9,8 +9,7 @@ form already and costs nothing.
   encoded form means something else: ``/ ? # ! & ' ( ) + , ; =``. These stay, in upper-case hex. So
   ``%2F`` is not ``/``: the first is a character of a name, the second ends it.
 - ``: @ [ ] * $`` equal their encoded forms (in a pattern a bare ``*`` and a final ``$`` are
-  special), and inside the query so do ``/ ?``, which end nothing
-  there (figure 4, row 2).
+  special), and inside the query so do ``/ ?``, which end nothing there (figure 4, row 2).
 - A ``%`` without two hex digits is ``%25``.
 
 Octets that may not stand in a URI are compared as they are. Where lengths are compared, they count
@@ -23,9 +22,9 @@ Two more comparisons are rare, and only a URI that needs them pays for them:
   clients that split URIs as :func:`urllib.parse.urlparse` does, such as Twisted's, send ``/a`` for
   ``/a;``.
 - A URI with escapes is also compared as it is written (:func:`as_written`) with the few patterns
-  that may match *within* an escape: the normal form of ``/?q=a%2Fb`` is ``/?q=a/b``, but the octets
-  of ``/*2Fb`` are in the first. In ``/itm/*/%`` the ``%`` stands for the start of any escape. 1.3 %
-  of real files have such a pattern, most by accident (``/*Account*``).
+  that may match *within* an escape: ``/*2Fb`` matches the octets of ``/?q=a%2Fb``, but not its
+  normal form ``/?q=a/b``. In ``/itm/*/%`` the ``%`` stands for the start of any escape. 1.3 % of
+  real files have such a pattern, most by accident (``/*Account*``).
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _STRAY_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
 _OPEN_END: Final = re.compile("%[0-9A-Fa-f]?$")
 _SHORT: Final = 100
-"""Octets of the longest pattern whose count is kept: a thousand outlive the files they are from."""
+"""The longest pattern, in octets, whose count is kept: a thousand outlive their files."""
 _MAY_MATCH_WITHIN: Final = re.compile(r"\*[0-9A-F]|%[0-9A-Fa-f]?(?:\*|\$?$)")
 
 
@@ -76,7 +75,7 @@ class NormalForm:
         """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
         self.with_query = profile.query_is_matched
         self.removes_dots = profile.dot_segments_are_removed
-        """A URI with dot segments, or with a final ``;``, has a second reading without."""
+        """A URI with dot segments, or with a final ``;``, has a second reading without them."""
         self._decodes_unreserved = profile.unreserved_is_decoded
         self._stray_percent = "%" if self.encodes else "%25"
         if self.encodes:
@@ -147,7 +146,7 @@ def form_of(profile: Profile) -> NormalForm:
 
 
 def _escapes_but(kept: frozenset[int]) -> dict[str, str]:
-    """Return what ``%`` with each pair of hex digits becomes: an escape if its octet is kept."""
+    """Return what each pair of hex digits after ``%`` becomes: an escape if its octet is kept."""
     table = {}
     for high in _HEX:
         for low in _HEX:
@@ -185,9 +184,9 @@ def written_path(uri: str, form: NormalForm) -> str:
 def _as_sent(uri: str, form: NormalForm) -> str:
     """Return a URI without tabs and line ends, and with ``/`` for each backslash of its path.
 
-    So it is requested by clients that read URIs as browsers do. They do it before anything else.
+    Clients that read URIs as browsers do make these changes before anything else.
     """
-    # Four searches for a character take a third of the time of one for a set.
+    # Four searches for one character each take a third of the time of a search for a set.
     if "\\" not in uri and "\n" not in uri and "\r" not in uri and "\t" not in uri:
         return uri
     if form.encodes:
@@ -264,7 +263,7 @@ def normal_path(path: str, form: NormalForm) -> str:
 
 
 def as_written(text: str) -> str:
-    """Return octets with all escapes kept, in upper case, and all others encoded that must be.
+    """Return octets with all escapes kept, in upper case, and encode the others that must be.
 
     ``/%7ea?b=%2fc`` becomes ``/%7Ea?b=%2Fc``.
     """
@@ -275,15 +274,15 @@ def as_written(text: str) -> str:
 
 
 def in_upper_case(text: str) -> str:
-    """Return octets with their escapes in upper case, and all else as it is."""
+    """Return octets with their escapes in upper case, and everything else unchanged."""
     return _ESCAPE.sub(lambda found: found.group().upper(), text)
 
 
 def within_escapes(pattern: str) -> str | None:
     """Return a pattern to compare with a path as it is written; None for most patterns.
 
-    Only a pattern that has a piece that begins with a hex digit, as in ``/*2Fb``, or that ends
-    within an escape, as in ``/%``, may match within an escape. It keeps such an end.
+    A pattern may match within an escape only if one of its pieces begins with a hex digit, as in
+    ``/*2Fb``, or ends within an escape, as in ``/%``. Such an end is kept.
     """
     if not _MAY_MATCH_WITHIN.search(pattern) or ("*" not in pattern and "%" not in pattern):
         return None

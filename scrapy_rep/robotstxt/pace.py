@@ -2,8 +2,8 @@
 
 RFC 9309 section 2.2.4 leaves Crawl-delay and Request-rate open; sites write them (19 % and 0.4 % of
 real files), and crawlers obey them. Both belong to a group. If values disagree, the politest
-counts. An invalid value is void, and nothing is raised. What few sites write is read past: the
-window of a rate (``1/5 0600-0845``; its rate counts all day) and Visit-time.
+counts. An invalid value is void, and nothing is raised. What few sites write is ignored: Visit-time
+and the window of a rate (``1/5 0600-0845`` applies all day).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scrapy_rep.robotstxt.lines import CRAWL_DELAY, REQUEST_RATE, SPELLINGS, Gro
 from scrapy_rep.robotstxt.profiles import Profile
 
 LONGEST_DELAY: Final = 31_536_000.0
-"""Seconds of a year; a longer delay counts as this."""
+"""A year, in seconds; a longer delay counts as a year."""
 
 _SECONDS: Final = re.compile(
     r"((?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)[ \t]*(?:s|secs?|seconds?)?",
@@ -27,7 +27,7 @@ _RATE: Final = re.compile(
     r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)(?:[ \t]*([smhdSMHD]))?(?:[ \t]+[0-9:]{4,5}-[0-9:]{4,5})?"
 )
 _MOST_SHOWN: Final = 80
-"""Characters of a value that is not understood."""
+"""The most characters shown of a value that is not understood."""
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -46,7 +46,7 @@ class RequestRate(NamedTuple):
 class Pace(NamedTuple):
     """What a group says about speed: the slowest rate that each key of :data:`PACE` gives.
 
-    ``void`` is the first line that gives none, such as ``crawl-delay: 5m``.
+    ``void`` is the first line whose value is invalid, such as ``crawl-delay: 5m``.
     """
 
     rates: Mapping[str, RequestRate] = MappingProxyType({})
@@ -70,13 +70,13 @@ class Pace(NamedTuple):
 
 
 def speaks_of_pace(text: str) -> bool:
-    """Return False if no line of a text is about pace, which is so for most files."""
+    """Return False if no line of a text is about pace, as in most files."""
     low = text.lower()
     return any(spelling in low for spelling in PACE_KEYS)
 
 
 def pace_of(group: Group, profile: Profile) -> Pace:
-    """Return the pace that a group asks for, to which :data:`PACE_KEYS` belong."""
+    """Return the pace that a group asks for; :data:`PACE_KEYS` must be members of the group."""
     found: dict[str, list[RequestRate]] = {key: [] for key in PACE}
     void = None
     for _, spelling, value in lines_of(group, PACE_KEYS, profile):
@@ -95,10 +95,10 @@ def _interval(rate: RequestRate) -> float:
 
 
 def _crawl_delay(value: str) -> RequestRate | None:
-    """Return one request in some seconds, a year at most; None for an invalid value.
+    """Return the rate of one request per delay, a year at most; None for an invalid value.
 
-    The unit may be named, and a comma is a decimal one: ``10s`` is 10, ``1,5`` is 1.5, ``1,000`` is
-    1. A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is invalid.
+    The unit may be named, and a comma is a decimal point: ``10s`` is 10, ``1,5`` is 1.5, ``1,000``
+    is 1. A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is invalid.
     """
     found = _SECONDS.fullmatch(value)
     if found is None:
@@ -130,18 +130,18 @@ class PaceKey(NamedTuple):
     wanted: str
     """What a valid value is, with an example."""
     shown: str
-    """The format of a rate: of its requests and its seconds."""
+    """The format string of a rate; its arguments are the requests and the seconds."""
 
 
 PACE: Final = {
     CRAWL_DELAY: PaceKey(_crawl_delay, "a number of seconds: Crawl-delay: 10", "{1:g} s"),
     REQUEST_RATE: PaceKey(_request_rate, "requests/seconds: Request-rate: 1/10", "{0}/{1:g} s"),
 }
-"""The keys that ask for a pace. Whatever reads, searches, checks or shows a pace goes by them."""
+"""The keys that ask for a pace. Whatever reads, searches, checks or shows a pace uses this."""
 
 _KEY_OF: Final = {spelling: key for key in PACE for spelling in SPELLINGS[key]}
 
 PACE_KEYS: Final = tuple(_KEY_OF)
-"""Their spellings. A line with one of these ends the list of user-agent lines before it: one in
+"""All their spellings. A line with one of them ends the list of user-agent lines before it: one in
 three of the sites that write Crawl-delay has such a line for one crawler right above the group of
 another."""

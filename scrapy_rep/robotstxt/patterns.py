@@ -5,7 +5,7 @@ RFC 9309 sections 2.2.2 and 2.2.3. To try ``/a*b$`` (:class:`Wildcard`), the pat
 ended, because the first place where a piece fits is always good enough; and the last piece must end
 the path if there is a ``$``. There is no regular expression and no backtracking.
 
-**What bounds the time.** To search a path for a piece compares, at worst, the length of the piece
+**What bounds the time.** A search of a path for a piece takes, at worst, the length of the piece
 times the length of the path, and an attacker can write thousands of patterns and a path for which
 every search is at its worst. So the disallow patterns have a budget of :data:`STEPS` for each
 question, and the allow patterns another one; if a URI has two readings, each has half of it. What a
@@ -16,16 +16,18 @@ path alone, so the answer is always the same. 9,000 hostile rules and a URI of 8
 instead of 240 ms, and real files take a tenth of the budget at most. The prefilter has bounds of
 its own: the number of its literals and their length.
 
-Patterns with ``*``, ``$`` or ``%`` are tried one by one, however many there are. Of 8,396 real
-files none disallows more than 579 with a wildcard to a crawler without a group of its own, and an
-index of them bought nothing. 20,000 take 4 ms for a usual URI, and are too costly for one of 2 KB.
+Patterns with ``*``, ``$`` or ``%`` are tried one by one, however many there are. None of 8,396 real
+files has more than 579 disallow patterns with a wildcard for a crawler without a group of its own,
+and an index of them gained nothing. 20,000 of them take 4 ms for a usual URI, and are too costly
+for one of 2 KB.
 
-Two looks at a path come before a pattern is tried. Without the search for its literal, later
-verdicts on real files take 1.03 times as long, and 2.1 times on the worst file; without a look at
+Two quick checks come before a pattern is tried. Without the search for its literal, later verdicts
+on real files take 1.03 times as long, and 2.1 times on the worst file; without the comparison with
 the least number of octets they take 1.01 times as long, and 1.5 times on the worst file.
 
 In the documents of 1994 and 1996 patterns are plain prefixes, and the first that matches decides.
-There a pattern has its place in the file for a *score* instead of its length; all else is the same.
+There the *score* of a pattern is its place in the file instead of its length; everything else is
+the same.
 """
 
 from __future__ import annotations
@@ -36,10 +38,10 @@ from typing import Final
 from scrapy_rep.robotstxt.normal_form import NormalForm, within_escapes
 
 FEW: Final = 8
-"""So few literals are in a tuple: it is searched as quickly as a set, and takes 600 octets less."""
+"""Up to so many literals are kept in a tuple: as quick to search as a set, and 600 octets less."""
 LONGEST_LITERAL: Final = 32
-"""Octets of an inner literal; of a longer piece, the last ones. 950 hostile pieces and a URI of
-8 KB take 0.6 ms; with whole pieces they take 5 ms."""
+"""The most octets of an inner literal; a longer piece is represented by its last ones. 950 hostile
+pieces and a URI of 8 KB take 0.6 ms; with whole pieces they take 5 ms."""
 STEPS: Final = 20_000_000
 """Steps that the patterns of one kind may take for one question: 40 ms at most. The costliest of
 29,000 questions about real files and URIs of 2 KB made of their own patterns took 1.8 million."""
@@ -47,7 +49,7 @@ STEPS_OF_A_PIECE: Final = 200
 """Steps for each piece of a pattern that is tried, besides those of its search."""
 
 Scores = Mapping[str, tuple[int, str]]
-"""Prefixes in normal form, where the first one in the file counts: the score, and as written."""
+"""Where the first match decides: the score and the text as written, by prefix in normal form."""
 
 
 class TooCostlyError(Exception):
@@ -58,7 +60,7 @@ class Wildcard:
     """A pattern that is not a literal in normal form, parsed.
 
     Of ``/a*b*c$``, ``head`` is ``/a``, ``pieces`` are ``b`` and ``c``, and ``ends`` is true. In a
-    query the text of a piece may be another, ``in_query``: ``%2F`` and ``%3F`` are ``/`` and ``?``
+    query the text of a piece may differ (``in_query``): ``%2F`` and ``%3F`` are ``/`` and ``?``
     there. Every path that the pattern matches holds ``literal``, which is part of a piece, and has
     at least ``least`` octets.
     """
@@ -122,7 +124,7 @@ class Wildcard:
         return not self.ends or path.endswith(self.pieces[-1], at)
 
     def _matches_with_query(self, path: str) -> bool:
-        """Take each piece where it ends first: as part of the path, or of the query."""
+        """Match each piece where it ends first: as part of the path, or of the query."""
         at = len(self.head)
         query = path.find("?") + 1 or len(path) + 1
         both = [*zip(self.pieces, self.in_query, strict=True)]
@@ -177,7 +179,7 @@ class Patterns:
 
     With ``scores`` they are plain prefixes in normal form, and the one with the highest score
     counts. Otherwise the one with the most octets does. They are parsed when they are first
-    compared; several threads may ask, so what is made then is published last.
+    compared; several threads may do this at once, so the attribute that is tested is set last.
     """
 
     __slots__ = (
@@ -207,7 +209,7 @@ class Patterns:
 
     @property
     def size(self) -> int:
-        """Octets of memory, about: a formula that fits nine of ten real files within a quarter."""
+        """Approximate octets of memory, off by at most a quarter for nine of ten real files."""
         octets = 75 * len(self.written) + sum(map(len, self.written))
         if self._literals is not None:
             octets += 60 * len(self._literals) + 320 * len(self.special)

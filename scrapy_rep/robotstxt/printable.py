@@ -15,7 +15,7 @@ _LOGIN_WITHIN = re.compile(r"(?<=://)[^/?#\s]*@")
 def escaped(text: str) -> str:
     """Return untrusted text without characters that a terminal or a log reader interprets.
 
-    They become escapes, as in literals of Python.
+    They become escapes, as in Python literals.
     """
     if text.isprintable():
         return text
@@ -26,21 +26,21 @@ def escaped(text: str) -> str:
 
 def printable(text: str | bytes | None) -> str:
     """Return untrusted text escaped, and cut at 200 characters."""
-    if isinstance(text, bytes):  # a character takes at most four, so the rest is not shown
+    if isinstance(text, bytes):  # a character takes at most four octets, so the rest is not shown
         text = text[: 4 * _LONGEST + 4].decode("utf-8", "backslashreplace")
-    shown = escaped(text or "")
+    shown = escaped((text or "")[: _LONGEST + 1])  # a rule may have 500 KB
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
 
 def without_logins(text: str) -> str:
-    """Return a text without the user information of the URLs in it, as in what an error says."""
+    """Return a text, such as an error message, without the user information of the URLs in it."""
     return _LOGIN_WITHIN.sub("", text)
 
 
 def printable_error(error: BaseException) -> str:
-    """Return the class of an error and what it says, without logins and printable.
+    """Return the class and the message of an error, printable and without logins.
 
-    This never raises: a custom exception may not even have a text.
+    This never raises, even if ``str()`` of a custom exception does.
     """
     try:
         said = printable(without_logins(str(error)))
@@ -50,7 +50,7 @@ def printable_error(error: BaseException) -> str:
 
 
 def without_login(url: str) -> str:
-    """Return a URL as it is written, without user information; most have none."""
+    """Return a URL without its user information, and otherwise unchanged; most have none."""
     return _LOGIN.sub(r"\1", url) if "@" in url else url
 
 

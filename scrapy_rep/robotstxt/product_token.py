@@ -20,7 +20,7 @@ _NAME_AND_VERSION: Final = re.compile(
 )
 _VERSION: Final = re.compile(r"/[0-9.]+")
 _MARK: Final = r"(?:://|www\.|@)"
-"""What a URL or a mail address has."""
+"""What shows that a text holds a URL or a mail address."""
 _NOT_CRAWLERS: Final = frozenset(
     ("acheetahi", "adg", "aliapp", "alipayclient", "android", "aol", "aolbuild", "applewebkit",
      "arora", "authentic8", "avast", "avg", "avira", "baiduboxapp", "basilisk", "beamrise",
@@ -51,7 +51,7 @@ _NOT_CRAWLERS: Final = frozenset(
 _NOR_THESE: Final = re.compile(
     r"[0-9]+|[a-z_]*browser(?:ng)?|asktb.*|fb[a-z]{2}|msie.*|nokia.*|series[0-9]+"
 )
-"""More of them: ``YaBrowser``, the toolbar ``AskTbORJ``, an app's ``FBAV``, ``MSIE8``."""
+"""More such names: ``YaBrowser``, the toolbar ``AskTbORJ``, an app's ``FBAV``, ``MSIE8``."""
 
 
 def product_token(user_agent: str) -> str | None:
@@ -90,17 +90,17 @@ def _product(text: str) -> str | None:
 
 
 def _versioned(text: str) -> str | None:
-    """Return the first name with a version that is not of a browser, engine or system."""
+    """Return the first name with a version that is not that of a browser, engine or system."""
     return next(filter(_crawler, _NAME_AND_VERSION.findall(text)), None)
 
 
 def _last(text: str) -> str | None:
-    """Return the name with a version, or else the one behind the last version."""
+    """Return the first name with a version, or else the name after the last version."""
     return _versioned(text) or _product(_VERSION.split(text)[-1])
 
 
 def _crawler(name: str) -> str | None:
-    """Return a name, unless it is of a browser, engine, system or device."""
+    """Return a name, unless it is that of a browser, engine, system or device."""
     low = name.lower()
     return None if low in _NOT_CRAWLERS or _NOR_THESE.fullmatch(low) else name
 
@@ -135,8 +135,9 @@ def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _tokens_of(given: tuple[str | bytes, ...], profile: Profile) -> tuple[str, ...]:
-    """Return the tokens. A crawler has few names and asks many hosts, so they are kept: to look
-    them up takes a sixth of the time.
+    """Return the tokens, from a cache if it has them: that takes a sixth of the time.
+
+    A crawler has few names, and they are needed for many hosts.
     """
     names = [one.decode("latin-1") if isinstance(one, bytes) else one for one in given]
     tokens = [token_of(name, profile) for name in names if isinstance(name, str)]
@@ -156,7 +157,7 @@ def token_of(name: str, profile: Profile) -> str | None:
 
 
 def _whole_product(name: str) -> str | None:
-    """Return the product token of 1997, all up to the version: ``Lycos_Spider_(Rex)``."""
+    """Return the product token as of 1997, all text up to the version: ``Lycos_Spider_(Rex)``."""
     words = name.partition("/")[0].split()
     if not words or words[0].lower() == "mozilla":
         return product_token(name)

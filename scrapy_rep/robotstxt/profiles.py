@@ -1,7 +1,7 @@
 """Where the documents of the Robots Exclusion Protocol differ, as data.
 
 A frozen :class:`Profile` describes one document, or the published behaviour of one crawler. Each
-field is named after a sentence of it. The code reads fields and never asks for the name of a
+field is named after a sentence in that text. The code reads fields and never asks for the name of a
 profile.
 """
 
@@ -47,7 +47,7 @@ class Profile:
     """Any other line with a colon is a rule line too (1996 section 3.3, ``extension``)."""
     several_names_on_a_line: bool = False
     name_alphabet: str = LETTERS + DIGITS + "-_"
-    """A name ends before the first other character; empty: the whole value is the name."""
+    """A name ends before the first character not in this; if empty, a name is the whole value."""
     star_ends_at_whitespace: bool = False
     """``*;`` is not the default group, ``* foo`` is. Elsewhere ``*`` is the default group unless
     a character of a name follows at once: sites that write ``*MJ12bot*`` mean that crawler."""
@@ -74,7 +74,7 @@ class Profile:
 
     # META robots (the documents of 1994 and 1996 and RFC 9309 say nothing about pages).
     metas_of_the_body_count: bool = False
-    """As well as those of the head."""
+    """Metas in the body count as well as those in the head."""
     all_and_follow_lift: bool = False
     """Within one meta, ALL beats everything else and FOLLOW beats NOFOLLOW."""
     noindex_closes_links: bool = False
@@ -84,10 +84,10 @@ class Profile:
     access_denied_closes_the_site: bool = False
     """A refusal means that access to the site is completely restricted (1996 section 3.1)."""
     default_life: float = 86_400.0
-    """Seconds a copy is used when no cache-control header says otherwise."""
+    """Seconds for which a copy is used when no cache-control header says otherwise."""
     redirects_followed: int = 5
     some_statuses_mean_not_now: bool = True
-    """202, 408, 421 and 425 are failures, and not what their class means."""
+    """202, 408, 421 and 425 are failures, whatever their class means."""
 
     def __reduce__(self) -> str | tuple[object, ...]:
         """Pickle a profile of :data:`PROFILES` by its name: the copy must be the same object."""
@@ -158,7 +158,7 @@ PROFILES = {
 
 
 def named(profile: str | Profile) -> Profile:
-    """Return the profile of a name, or a custom profile as it is.
+    """Return the profile with a name; return a :class:`Profile` unchanged.
 
     Raises ValueError for an unknown name.
     """

@@ -1,8 +1,8 @@
 """A robots.txt tells whether a URI may be fetched, and by which line.
 
-RFC 9309 section 2.2.2. :class:`ParsedRobotsTxt` keeps only the octets until it is asked. Then it
-compiles the rules of the crawler that asks, and keeps those too. What a robots.txt says about the
-use of pages is read elsewhere, in :mod:`scrapy_rep.preferences.robots_txt`.
+RFC 9309 section 2.2.2. :class:`ParsedRobotsTxt` keeps only the octets at first. When it is asked
+about a crawler, it compiles the rules for that crawler, and keeps them too. What a robots.txt says
+about the use of pages is read elsewhere, in :mod:`scrapy_rep.preferences.robots_txt`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from scrapy_rep.robotstxt.verdict import (
 )
 
 MOST_AGENTS: Final = 16
-"""Tuples of tokens whose compiled rules are kept; beyond that, all are dropped."""
+"""The most tuples of tokens whose compiled rules are kept; before one more, all are dropped."""
 MOST_OCTETS: Final = 16_000_000
 """If the compiled rules take more octets, they are dropped before others are compiled."""
 OCTETS_OF_A_FILE: Final = 700
-"""Octets of memory of this object without its body and its rules."""
+"""Octets of memory that a :class:`ParsedRobotsTxt` takes besides its body and its rules."""
 OCTETS_OF_A_LINE: Final = 200
-"""Octets of memory for a pattern and its line, once a verdict needed it."""
+"""Octets of memory for a pattern and its line, once a verdict has needed it."""
 _FIRST_SCORE: Final = 2**31
-"""More than the rules of any file: the score of the first rule where the first match counts."""
+"""The score of the first rule where the first match decides: more than any file has rules."""
 MOST_KEPT: Final = 64
-"""Other values that are kept of a file: its sitemaps, for example, and each crawler's pace."""
+"""The most other values kept with a file, such as its sitemaps and the pace of each crawler."""
 _NO_PACE: Final = Pace()
 _UNREAD: Final[Any] = object()
 
@@ -52,7 +52,7 @@ Lines = tuple[dict[str, int], dict[str, int]]
 
 
 class Compiled:
-    """The rules of some groups. All crawlers that these are for share them, as most share ``*``."""
+    """The compiled rules of some groups, shared by all crawlers to which these groups apply."""
 
     __slots__ = ("lines", "rules", "spans")
 
@@ -60,11 +60,11 @@ class Compiled:
         self.spans = group.spans
         self.rules = _rules_of(group, profile)
         self.lines: Lines | None = None
-        """The lines of the patterns, published whole when a verdict needs them."""
+        """The lines of the patterns; read, and then set in one step, when a verdict needs them."""
 
     @property
     def size(self) -> int:
-        """Octets of memory, about."""
+        """Approximate octets of memory."""
         held = self.rules.size
         return held if self.lines is None else held + OCTETS_OF_A_LINE * sum(map(len, self.lines))
 
@@ -192,11 +192,11 @@ class ParsedRobotsTxt:
 
     @property
     def size(self) -> int:
-        """Octets of memory that this object takes, about; it grows with the crawlers that ask."""
+        """Approximate octets of memory of this object: more with each crawler that is looked up."""
         return OCTETS_OF_A_FILE + len(self._body) + _size_of(self._all_compiled())
 
     def text(self) -> str:
-        """Return the text that is read; see :func:`scrapy_rep.robotstxt.text.text_of`."""
+        """Return the body as text; see :func:`scrapy_rep.robotstxt.text.text_of`."""
         return text_of(self._body, self.profile)
 
     def tokens_of(self, agent: str | Sequence[str]) -> tuple[str, ...]:
@@ -204,14 +204,14 @@ class ParsedRobotsTxt:
         return tokens_of(agent, self.profile)
 
     def group(self, tokens: tuple[str, ...], members: tuple[str, ...] = ()) -> Group:
-        """Return the lines that are for the crawler of some product tokens.
+        """Return the lines for the crawler with some product tokens.
 
         ``members`` are further keys that belong to a group.
         """
         return Groups(self.text(), self.profile, members).of(tokens)
 
     def keep(self, key: object, read: Callable[[], Kept]) -> Kept:
-        """Return what was read from this file before, or read it now; it is freed with the file."""
+        """Return the value kept under a key, or read and keep it; it is freed with the file."""
         found: Kept = self._kept.get(key, _UNREAD)
         if found is _UNREAD:
             found = read()
@@ -242,7 +242,7 @@ class ParsedRobotsTxt:
         return self.keep(key, lambda: lines.values_in(self.text(), key, self.profile))
 
     def _lines_of(self, compiled: Compiled, agent: str | Sequence[str]) -> Lines:
-        """Return the lines of compiled rules, which are read when a verdict needs them."""
+        """Return the lines of compiled rules. They are read when a verdict first needs them."""
         found = compiled.lines
         if found is None:
             found = {}, {}
@@ -258,7 +258,7 @@ def _size_of(known: set[Compiled]) -> int:
 
 
 def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:
-    """Return the first rule in the file of those with some patterns."""
+    """Return the first rule in the file that has one of ``patterns``."""
     line, pattern = min([(found[allow][pattern], pattern) for pattern in patterns])
     return Rule(allow, pattern.encode("latin-1").decode("utf-8", "backslashreplace"), line)
 

@@ -6,20 +6,19 @@ octets decides. An allow pattern wins a tie. A file has 7 rules in the median an
 worst case. A crawl asks it thousands of times, and most answers are "allowed". So a question passes
 through stages, and most end in the second:
 
-1. **The path.** What a URI has before its path is usually what the URI before it had, and what
-   follows is in normal form already, if it is ASCII without ``%``, ``#``, ``/.``, a backslash, a
-   tab or a line end. Any other URI is put in normal form
-   (:mod:`~scrapy_rep.robotstxt.normal_form`).
+1. **The path.** The part of a URI before its path is usually the same as in the last URI. The rest
+   is in normal form already if it is ASCII without ``%``, ``#``, ``/.``, a backslash, a tab or a
+   line end. Any other URI is put in normal form (:mod:`~scrapy_rep.robotstxt.normal_form`).
 2. **The prefilter** (:class:`Prefilter`). A path that ``/a*b$`` matches begins with ``/a``, one
    that ``/*.gif$`` matches ends with ``.gif``, and one that ``/*print`` matches holds ``print``. A
-   path that has none of these literals is allowed, and no pattern is looked at, unless one may
-   match within an escape of the path.
+   path that has none of these literals is allowed without trying any pattern, unless one may match
+   within an escape of the path.
 3. **The patterns** (:mod:`~scrapy_rep.robotstxt.patterns`), disallow and then allow. Those without
    ``*``, ``$`` and ``%`` are a set, in which the beginnings of the path are looked up, the longest
    first. The others are tried in turn, from the longest on.
 
-What each mechanism buys on real files: without the prefilter, later verdicts take 2.0 times as
-long, and on the worst file 14 times. Without the origin that is remembered they take 1.4 times as
+What each mechanism gains on real files: without the prefilter, later verdicts take 2.0 times as
+long, and on the worst file 14 times. Without the remembered origin they take 1.4 times as
 long. Without the sorting of many prefixes they take 1.05 times as long, 6 times on the worst real
 file, and 70 times with 20,000 prefixes. The literals are read off the patterns as text: if each
 pattern were parsed for them, a first verdict would take 1.2 times as long.
@@ -45,12 +44,12 @@ from scrapy_rep.robotstxt.normal_form import (
 from scrapy_rep.robotstxt.patterns import LONGEST_LITERAL, STEPS, Patterns, TooCostlyError
 
 MOST_INNER: Final = 1_000
-"""Literals within the path that are searched for; with more, each path is compared."""
+"""The most literals that are searched for within a path; with more, all patterns are tried."""
 MANY_PREFIXES: Final = 40
-"""More prefixes than this are sorted, once :data:`SORT_AFTER` questions were asked. To sort 400
-takes as long as 100 questions; a later question takes 0.6 microseconds then instead of 1.9."""
+"""More prefixes than this are sorted, once :data:`SORT_AFTER` questions have been asked. Sorting
+400 takes as long as 100 questions; each later one then takes 0.6 microseconds instead of 1.9."""
 SORT_AFTER: Final = 30
-"""Most files are asked fewer questions than that, and are never sorted."""
+"""Most files are asked fewer questions, so their prefixes are never sorted."""
 
 _UNUSUAL: Final = re.compile(r"[%#?\\\t\n\r]|/\.|;\Z|[^\x00-\x7f]")
 """What a path holds if it may not be in normal form, or has several readings."""
@@ -58,7 +57,7 @@ _NOTHING: Final[tuple[int, Sequence[str]]] = 0, ()
 
 
 class Prefilter:
-    """Literals of which a path has at least one if a disallow pattern matches it."""
+    """Literals, at least one of which is in every path that a disallow pattern matches."""
 
     __slots__ = ("_asked", "_keys", "inner", "prefixes", "suffixes")
 
@@ -83,7 +82,7 @@ class Prefilter:
         self.prefixes, self.suffixes = patterns.written, (*suffixes,)
         if prefixes:
             self.prefixes += (*dict.fromkeys(prefixes),)
-        if "" in prefixes:  # of a pattern such as ``*``: any path may match
+        if "" in prefixes:  # from a pattern such as ``*``: any path may match
             self.prefixes = ("",)
         self.inner = (*[text[-LONGEST_LITERAL:] for text in inner],)
         if len(inner) > MOST_INNER:
@@ -130,7 +129,7 @@ class Match(NamedTuple):
 
 
 Reading = tuple[str, str | None, int]
-"""A path in normal form; as it is written, where that matters; and the steps for it."""
+"""A path in normal form, the same path as written where that matters, and the steps for it."""
 
 
 class Rules:
@@ -148,7 +147,7 @@ class Rules:
 
     @property
     def size(self) -> int:
-        """Octets of memory, about."""
+        """Approximate octets of memory."""
         return 1_900 + self._disallow.size + self._allow.size
 
     def matcher(  # noqa: C901 (a call for each step of a question would take longer than it does)
@@ -230,7 +229,7 @@ class Rules:
     def match(self, uri: str) -> Match:
         """Return the rules that decide, and those of the other kind that they overrule.
 
-        If a URI is allowed in one reading and not in another, the rules of the other decide.
+        If a URI is allowed in one reading and not in another, the rules that disallow it decide.
         """
         found = self.matches(uri)
         if len(found) == 1:
@@ -242,7 +241,7 @@ class Rules:
         """Return the rules that decide about each reading of a URI."""
         origin = origin_of(uri)
         path = uri[len(origin) - 1 :] if origin else written_path(uri, self._form)
-        if not _UNUSUAL.search(path):  # the others take a fifth longer
+        if not _UNUSUAL.search(path):  # the way below takes a fifth longer
             return [self._match(path, None, STEPS)]
         return [self._match(*reading) for reading in self._readings(path)]
 

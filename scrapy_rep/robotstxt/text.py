@@ -20,9 +20,9 @@ _BOM_STARTS: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
 
 
 def octets_of(body: bytearray | memoryview | str) -> bytes:
-    """Return the octets of a body of another type than ``bytes``; a text is encoded in UTF-8.
+    """Return the octets of a body that is not ``bytes``; a ``str`` is encoded in UTF-8.
 
-    Raises TypeError for a body that is neither.
+    Raises TypeError for a body of any other type.
     """
     if isinstance(body, str):
         return utf8_octets(body)

@@ -68,7 +68,7 @@ class Verdict:
         return self.allowed
 
     def __str__(self) -> str:
-        """Return the answer and what it follows from: printable, in one line."""
+        """Return the answer and what it is based on: printable, in one line."""
         return f"{'allowed' if self.allowed else 'disallowed'}: {why(self)}"
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Verdict:
 
 
 def why(verdict: Verdict) -> str:
-    """Return what a verdict follows from: printable, in one line."""
+    """Return what a verdict is based on: printable, in one line."""
     if verdict.override is not None and verdict.without is not None:
         would = "allowed" if verdict.without.allowed else "forbidden"
         without = f"without it: {would}, {why(verdict.without)}"
@@ -107,7 +107,7 @@ def is_undefined(verdict: Verdict) -> bool:
 
 
 def as_plain(verdict: Verdict) -> dict[str, Any]:
-    """Return what JSON says of a verdict; a rule is its line as text."""
+    """Return a verdict as plain values for JSON; a rule becomes the text of its line."""
     return {
         "allowed": verdict.allowed,
         "rule": None if verdict.rule is None else str(verdict.rule),

@@ -2,7 +2,13 @@
 
 import pytest
 
-from scrapy_rep.access.authority import Authority, authority_in, authority_of, has_scheme
+from scrapy_rep.access.authority import (
+    Authority,
+    _authority_of_origin,
+    authority_in,
+    authority_of,
+    has_scheme,
+)
 from tests.rows import rows
 
 
@@ -34,7 +40,10 @@ def test_other_schemes_have_no_robots_txt(url: str) -> None:
     assert authority_of(url) is None
 
 
-@rows("after", ["", "/a", ":80/", "e:99999/", "e:x/", "[::1/", "[::zz]/", "./", "a b/", "e\\b/"])
+@rows(
+    "after",
+    ["", "/a", ":80/", "e:99999/", "e:x/", "[::1/", "[::zz]/", "./", "a b/", "e\\b/", "a" * 256],
+)
 def test_a_url_without_a_usable_host_is_an_error(after: str) -> None:
     """A failure is never permission: such a URL must not pass as one of another scheme."""
     with pytest.raises(ValueError, match="no usable host and port"):
@@ -89,3 +98,12 @@ def test_white_space_makes_no_scheme(url: str) -> None:
     """Some clients ignore it, so such a URL may be one of http for them."""
     with pytest.raises(ValueError, match="white space in the scheme"):
         authority_of(url)
+
+
+def test_a_long_url_without_a_path_is_not_remembered() -> None:
+    """8,192 URLs of 16 KB would be held for the rest of the crawl."""
+    before = _authority_of_origin.cache_info().currsize
+    for number in range(3):
+        assert str(authority_of(f"http://e.org?{number}{'a' * 2_000}")) == "http://e.org"
+        assert authority_of(f"data:,{number}{'a' * 2_000}") is None
+    assert _authority_of_origin.cache_info().currsize == before

@@ -115,12 +115,16 @@ def test_no_header_takes_long(lines: list[tuple[str, str]]) -> None:
     assert quickest(lambda: in_a_crawl(given)) < most()
 
 
+CJK = "".join(map(chr, range(0x4E00, 0x9E00)))
 LINKS = {
     "closed": distinct("<a rel=nofollow href=/{}>"),
     "open": distinct("<a href=/{}>") + "<a rel=nofollow href=/x>",
     "broken": distinct("<a rel=nofollow href=//[{}>"),
     "dots": filled("<a rel=nofollow href='", "../"),
     "equal": filled("", "<a rel=nofollow href=x>"),
+    "a long name": f"<a rel=nofollow href=//{CJK}>",
+    "names": distinct(f"<a rel=nofollow href=//{CJK[:60]}{{}}>", 200_000),
+    "a base with a name": f"<base href=//{CJK[:60]}>" + distinct("<a rel=nofollow href={}>"),
     "relations": filled("<a rel='", "nofollow ", end="' href=x>"),
 }
 

@@ -14,7 +14,9 @@ from scrapy.http import Response
 
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.sites.redirects import RefusedError, answered_by_public, is_local_host, target_of
+from tests.hostile.test_budgets import calibration, quickest
 from tests.rows import rows
+from tests.timed import timed
 
 HERE = "http://shop.example/robots.txt"
 
@@ -58,6 +60,18 @@ def test_a_location_that_leads_nowhere_is_refused(why: str, locations: list[str 
     for location in locations:
         with pytest.raises(RefusedError, match=why):
             lead(location)
+
+
+@timed
+def test_a_location_with_a_long_name_is_refused_in_no_time() -> None:
+    """Python would encode 16 KB of different characters in seconds."""
+    name = "".join(map(chr, range(0x4E00, 0x6300)))
+
+    def refused() -> None:
+        with pytest.raises(RefusedError, match="broken"):
+            lead(f"//{name}/")
+
+    assert quickest(refused) < 0.050 * max(1.0, calibration())
 
 
 def test_octets_beyond_ascii_in_a_location_are_utf_8_or_go_back_as_they_are() -> None:
