@@ -387,7 +387,12 @@ class Gate:
         askers = asker._replace(login=None), asker
         if is_robots_txt or any(map(cached.refusal.holds_for, askers)):
             return None
-        return await self._check(request, state, state.authority)
+        # All that wait here go on at once, so they must not be more than their slot may send.
+        self._frontier.sent(request)
+        try:
+            return await self._check(request, state, state.authority)
+        finally:
+            self._frontier.left(request, was_sent=False)
 
     def is_direct(self, request: Request) -> bool:
         """Return whether a request is a direct download, so that a stop waits for its rules."""

@@ -12,9 +12,9 @@ from scrapy_rep.preferences.vocabularies import HEADER, MOST_OCTETS, is_url
 MEDIA_TYPE: Final = "application/rsl+xml"
 RELATION: Final = "license"
 
-_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",]|"(?:[^"\\]|\\.?)*"?)*)')
-"""A quoted string without an end lasts to the end of the field (RFC 8288 appendix B.4). So nothing
-is read twice: many links would otherwise take quadratic time."""
+_LINK: Final = re.compile(r'<([^<>]*)>((?:[^<",\n]|"(?:[^"\\\n]|\\.?)*"?)*)')
+"""A quoted string without an end lasts to the end of its field (RFC 8288 appendix B.4), and not
+into the next one. So nothing is read twice: many links would otherwise take quadratic time."""
 _PARAMETER: Final = re.compile(
     r';[ \t]*([^\s;="]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.?)*)"?|([^\s;"]*)))?'
 )
@@ -35,7 +35,7 @@ def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
     A link with an anchor is about another resource. Only the first 8 KiB of all lines are read.
     """
     found = []
-    for target, parameters in _links(",".join(lines)[:MOST_OCTETS]):
+    for target, parameters in _links("\n".join(lines)[:MOST_OCTETS]):
         if "anchor" not in parameters:
             relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
             found += license_link(target, relations.split(), kind, url, HEADER)

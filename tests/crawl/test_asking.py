@@ -404,6 +404,33 @@ async def test_a_name_from_a_middleware_is_one_of_the_page(
     assert [hit.target for hit in shop.page_hits] == ["/open"]
 
 
+async def test_pages_that_are_judged_again_do_not_go_all_at_once(site: Site) -> None:
+    """Their slot gets no more than it may send while they wait for the rules under their name."""
+
+    under_way, most = 0, 0
+
+    def rotate(request: Any) -> None:
+        nonlocal under_way, most
+        if request.url.endswith("/robots.txt"):
+            return
+        request.headers.setdefault("User-Agent", "Mozilla/5.0 Firefox/140.0")
+        under_way += 1
+        most = max(most, under_way)
+
+    def ended(request: Any, response: Any) -> Any:
+        nonlocal under_way
+        under_way -= not request.url.endswith("/robots.txt")
+        return response
+
+    shop = site.authority(Reply(403, delay=0.1))
+    rotating = middleware(process_request=rotate, process_response=ended)
+    mw: Any = {UserAgentMiddleware: None, rotating: 400}
+    plans = [shop.url(f"/{number}") for number in range(40)]
+    result = await visit(plans, DOWNLOADER_MIDDLEWARES=mw, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    assert len(result.downloaded) == 40
+    assert most == 2
+
+
 async def test_a_stored_refusal_holds_for_a_redirected_page(site: Site, stored: Any) -> None:
     """Its request has the name of the crawl in its header, and no other one."""
     shop = site.authority(Reply(403), {"/a": redirect("/b")})

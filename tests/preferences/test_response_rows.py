@@ -91,6 +91,9 @@ LICENSES: list[tuple[str, list[str], list[tuple[str, str, str]], list[str]]] = [
     ("link B.4: a quoted string without an end", [
         f'<https://e.org/b>; title="5, <https://e.org/c.xml>; rel=license; type={RSL}',
     ], [], []),
+    ("link B.1: it ends with its field", [
+        '<https://e.org/b>; title="5', f'<https://e.org/c.xml>; rel="license"; type="{RSL}"',
+    ], [], ["https://e.org/c.xml"]),
     ("rsl: Link field", [f'<https://e.org/l.xml>; rel="license"; type="{RSL}"'], [],
      ["https://e.org/l.xml"]),
     ("rsl: without quotes", [f"<https://e.org/l.xml>;rel=license;type={RSL}"], [],
