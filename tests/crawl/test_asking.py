@@ -406,7 +406,6 @@ async def test_a_name_from_a_middleware_is_one_of_the_page(
 
 async def test_pages_that_are_judged_again_do_not_go_all_at_once(site: Site) -> None:
     """Their slot gets no more than it may send while they wait for the rules under their name."""
-
     under_way, most = 0, 0
 
     def rotate(request: Any) -> None:
