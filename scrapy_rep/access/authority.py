@@ -13,15 +13,16 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#]|$))[^\s]")
 
 LONGEST_NAME = 255
-"""Characters of a host, as many as DNS has octets (RFC 1035 section 2.3.4). Python takes quadratic
-time to encode one that is not ASCII: seconds for 16 KB, and only then looks at the length."""
+"""The most characters of a host: as many as DNS allows octets (RFC 1035 section 2.3.4). To encode
+a name not in ASCII, Python takes quadratic time, seconds for 16 KB, and checks its length last."""
 
 _ORIGINS_REMEMBERED = 8192
 """How many origins are kept with their authority: more than a crawl visits in turn. A look-up takes
 a twentieth of the time of splitting a URL."""
 
 _LONGEST_REMEMBERED = 300
-"""Characters of such an origin. A URL without a path is all of it: ``http://e.org?q=...``."""
+"""The most characters of such an origin: a URL without a path, ``http://e.org?q=...``, is one as a
+whole."""
 
 
 class Authority(NamedTuple):

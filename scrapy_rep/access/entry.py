@@ -133,7 +133,7 @@ class Entry:
 
 
 def without_proxied(entry: Entry) -> Entry:
-    """Return an entry without a refusal through a proxy, where ``refused_to`` is not kept."""
+    """Return an entry without a refusal through a proxy, for places that keep no ``refused_to``."""
     is_proxied = entry.refusal is not None and entry.refusal.proxied
     return replace(entry, refusal=None) if is_proxied else entry
 

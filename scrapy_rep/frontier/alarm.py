@@ -48,8 +48,8 @@ class Alarm:
 class Agenda:
     """Calls ``due(what)`` once for each thing, at the earliest of the times that it was set for.
 
-    ``fail(error)`` is called if ``due`` raises: a timer would swallow the error, and the times that
-    remain would be missed. Things for which the same time may be set have to be comparable.
+    ``fail(error)`` is called if ``due`` raises: a timer would only log the error, and the times
+    that remain would be missed. Things for which the same time may be set have to be comparable.
     """
 
     def __init__(self, due: Callable[[Any], None], fail: Callable[[Exception], None]):

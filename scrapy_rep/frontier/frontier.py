@@ -4,9 +4,10 @@
 request that waits for rules or for its turn stays in the queue of its site, and limits, priorities,
 stops and job directories are Scrapy's own. :mod:`scrapy_rep.frontier.states` says what sites wait
 for, :mod:`scrapy_rep.frontier.sites` which one goes next. The scheduler begins the fetch of a
-robots.txt on behalf of the first request of a site, and hands it out when the rules are there. A
-request that was not handed out by the scheduler is a direct download: the file of a media pipeline,
-or what a callback or a middleware downloads. It waits in place, at the gate and at the last step.
+robots.txt on behalf of the first request of a site, and hands out that request when the rules are
+there. A request that was not handed out by the scheduler is a direct download: the file of a media
+pipeline, or what a callback or a middleware downloads. It waits in place, at the gate and at the
+last step.
 
 **Over a scheduler or a priority queue that is not Scrapy's default** there is no queue for each
 site. Requests are read ahead into a front, one after another while no site is ready, and given back

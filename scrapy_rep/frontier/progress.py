@@ -92,7 +92,7 @@ class Progress:
     def _log(self) -> None:
         try:
             line = self.line()
-        except Exception as error:  # noqa: BLE001  # a timer would swallow it
+        except Exception as error:  # noqa: BLE001  # a timer would only log it
             self._stats.own_fault("The line about what waits", error, "it is logged no more")
             return
         if line:

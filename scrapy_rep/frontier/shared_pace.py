@@ -91,7 +91,7 @@ SOONEST, LATEST = 0.01, 60.0
 """Bounds, in seconds, for the wait that a store names when it refuses a turn."""
 
 SPREAD, MOST_SPREAD = 0.02, 0.1
-"""Bounds of how much later than it could a worker asks: part of the interval, and seconds."""
+"""How much later than possible a worker asks, at most: a part of the interval, and seconds."""
 
 
 class SharedTurns(Protocol):
@@ -296,7 +296,7 @@ class SharedPace:
                         self._tell(self._turns.renew, name, held.token, TURN_TERM)
             if self._held:
                 self._beat.set(BEAT)
-        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace with it
+        except Exception as error:  # noqa: BLE001  # a timer would only log it, and end
             self._fail(error)
 
     def _tell(self, tell: Callable[..., None], *args: object) -> None:

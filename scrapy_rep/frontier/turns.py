@@ -403,7 +403,7 @@ class Turns:
             if self._is_late(host, now):
                 host.reserved_for = None
             self._serve(host, now)
-        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
+        except Exception as error:  # noqa: BLE001  # a timer would only log it
             self._distrust(error)
         finally:
             self._is_offering = False

@@ -5,10 +5,10 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 The frontier asks :meth:`Gate.blocked_by` before it hands out a request, and the request is judged
 then. At the middleware the judgement still holds unless something has changed since, so that each
-request is judged once by each set of rules. One that had to wait for its turn, or that is sent in
-another way than its robots.txt was asked for, is judged again at the last step. Rules are missing
-at the middleware only for direct downloads, for requests that a middleware before the gate has
-changed, and if they have expired since: these requests wait in place.
+request is judged once by each set of rules. At the last step it is judged again if it had to wait
+for its turn, or if its robots.txt was refused to a request that was sent in another way. Rules are
+missing at the middleware only for direct downloads, for requests that a middleware before the gate
+has changed, and if they have expired since: these requests wait in place.
 
 There are five ways into the gate:
 
@@ -20,10 +20,11 @@ There are five ways into the gate:
 | check_again     | after its turn came | it waits here | refused          | maybe anew | request |
 | check_as_sent   | at the last step    | it waits here | refused          | not yet    | request |
 
-*block* is what blocks the request, None or ``REFUSED``. *request* is the request if it has to come
-back because the crawl closes, otherwise None; a refusal is raised. :meth:`Gate.check_again` gives
-the turn back, and waits for another one, if rules are missing (once) or the pace has become slower.
-:meth:`Gate.check_as_sent` does nothing unless robots.txt was refused to a request sent otherwise.
+*block* is what blocks the request; if nothing does, it is None or ``REFUSED``. *request* is the
+request if it has to come back because the crawl closes, otherwise None; a refusal is raised.
+:meth:`Gate.check_again` gives the turn back, and waits for another one, if rules are missing (once)
+or the pace has become slower. :meth:`Gate.check_as_sent` does nothing unless the robots.txt was
+refused to a request that was sent in another way.
 
 A check looks for keys of the meta before it calls the functions that read them, which makes it 5 %
 faster.

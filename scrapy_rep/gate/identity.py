@@ -179,8 +179,9 @@ class Identity:
     def _derived(self, user_agent: bytes) -> tuple[str, ...]:
         """Return the token in the header of a request, or those of the crawl if there is none.
 
-        A browser's value hides the name, too. Middlewares choose one behind the gate: its copies,
-        after a redirect or for a retry, are judged as the request itself was.
+        A browser's value hides the name, too. A middleware may choose one behind the gate. Copies
+        of the request have it in front of the gate, after a redirect or for a retry, and are judged
+        as the request itself was.
         """
         token = product_token(user_agent.decode("latin-1"))
         return self._of_settings if token is None else (token,)

@@ -26,7 +26,7 @@ _FILLERS: Final = "~_@!:-" + digits + ascii_letters
 the rest of a path, and makes no other rule match."""
 _MOST_PAIRS: Final = 20_000
 """The most pairs of patterns for which paths are made that may match both. A pair counts once more
-for each 100 octets, because its paths are as long."""
+for each 100 octets of its patterns, because its paths are longer."""
 _ORIGIN: Final = "https://robots.invalid"
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
 """What stays unencoded in the path of a witness; other octets are escaped, as in a request."""

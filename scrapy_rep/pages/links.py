@@ -44,14 +44,15 @@ def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
         (closed if NOFOLLOW in link.rel else opened)[link.href] = None
     if not closed:
         return frozenset()
-    # Its host is encoded only once, and not with each reference.
-    base = canonical(_joined(url, markup.base) or url) or url
+    base = _joined(url, markup.base) or url
+    if _name_outside_ascii(base):  # it is encoded only once, and not with each reference
+        base = canonical(base) or base
     refused = _canonical(base, closed, markup.encoding)
     return frozenset(refused) - frozenset(_canonical(base, opened, markup.encoding))
 
 
 def canonical(url: str, encoding: str = _UTF_8) -> str | None:
-    """Return the form in which URLs are compared; ``None`` for what is not one that can be asked.
+    """Return the form in which URLs are compared; ``None`` for what no request can have as its URL.
 
     ``encoding`` is that of a query that is not ASCII.
     """
@@ -65,7 +66,10 @@ def canonical(url: str, encoding: str = _UTF_8) -> str | None:
 
 def _name_outside_ascii(url: str) -> str:
     """Return the host of a URL, with user information and port, if it has to be encoded."""
-    name = "" if url.isascii() else urlsplit(url).netloc
+    try:
+        name = "" if url.isascii() else urlsplit(url).netloc
+    except ValueError:  # joined from two that are right: ``file:`` and ``////[``
+        return ""
     return "" if name.isascii() else name
 
 

@@ -125,7 +125,7 @@ end
 local function between(set, first, last, most)
   return redis.call('ZRANGEBYLEX', set, '[' .. first, '(' .. last, 'LIMIT', 0, most)
 end
--- What is before it, the name of a worker and the number of a step, is always as long.
+-- The name of a worker and the number of a step, which come first, always have the same length.
 local function member_of(entry) return string.sub(entry, #step + 1) end
 local function forget_old()  -- who was declared dead, or has left, and pushes: after a day
   redis.call('ZREMRANGEBYSCORE', workers, n(DAY - now), '(0')

@@ -172,7 +172,7 @@ class Question:
 
 
 def asker_of(page_request: Request | None, authority: Authority) -> Asker:
-    """Return the traits of a request by which ``authority`` may refuse its robots.txt to it."""
+    """Return the traits of a request that may make ``authority`` refuse its robots.txt."""
     if page_request is None:
         return Asker()
     is_sent = has_headers(page_request) and usable_authority_of(page_request.url) == authority
@@ -192,8 +192,8 @@ def login_of(page_request: Request, authority: Authority) -> bytes | None:
 
     ``None`` if the request has none. It may also come from the user information of the URL, as in
     crawls without a reactor, or from the meta keys ``http_user`` and ``http_pass``, which
-    HttpAuthMiddleware reads. The request may be
-    for another host, such as a service that fetches the page: then its login is for that host.
+    HttpAuthMiddleware reads. The request may be for another host, such as a service that fetches
+    the page: then its login is for that host.
     """
     url, meta = page_request.url, page_request.meta
     if usable_authority_of(url) != authority:

@@ -61,6 +61,7 @@ def closed_by(html: str, base: str = "https://e.org/") -> frozenset[str]:
     '<a rel="nofollow">no reference</a>',
     '<a rel="nofollow" href="//[x/">malformed</a>',
     '<a rel="nofollow" href="https://e.org:port/?\xe9">malformed where it is compared</a>',
+    '<base href="file:"><a rel="nofollow" href="////[\xe9">malformed once it is joined</a>',
 )
 def test_a_page_without_a_link_to_leave_closes_no_url(html: str) -> None:
     """HTML Living Standard, link type nofollow; what is no URL leads nowhere."""
@@ -72,3 +73,9 @@ def test_a_base_counts_unless_it_is_malformed() -> None:
     link = '<a rel="nofollow" href="x">x</a>'
     assert closed_by(f'<base href="/dir/">{link}') == {"https://e.org/dir/x"}
     assert closed_by(f'<base href="//[x/">{link}') == {"https://e.org/x"}
+
+
+def test_an_escaped_dot_segment_of_the_page_stays_one() -> None:
+    """A reference is joined with the URL of the page as it is, as link extractors do."""
+    link = '<a rel="nofollow" href="../x">x</a>'
+    assert closed_by(link, "https://e.org/a/%2E%2E/b") == {"https://e.org/a/x"}
