@@ -10,6 +10,7 @@ On a page that is not in UTF-8, a query that is not ASCII has two forms: link ex
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -66,10 +67,9 @@ def canonical(url: str, encoding: str = _UTF_8) -> str | None:
 
 def _name_outside_ascii(url: str) -> str:
     """Return the host of a URL, with user information and port, if it has to be encoded."""
-    try:
+    name = ""
+    with suppress(ValueError):  # Python 3.11 joins ``file:`` and ``////[`` to a URL that is none
         name = "" if url.isascii() else urlsplit(url).netloc
-    except ValueError:  # joined from two that are right: ``file:`` and ``////[``
-        return ""
     return "" if name.isascii() else name
 
 
