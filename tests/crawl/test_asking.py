@@ -388,9 +388,7 @@ async def test_a_refusal_to_the_name_of_the_crawl_says_nothing_to_another(
 
 
 @pytest.mark.parametrize("order", [50, 400])
-async def test_a_name_from_a_middleware_is_one_of_the_page(
-    site: Site, mode: str, order: int
-) -> None:
+async def test_a_name_from_a_middleware_is_one_of_the_page(site: Site, order: int) -> None:
     """Those that rotate browsers' names are behind the gate. The rules that its pages see count."""
 
     def rotate(request: Any) -> None:
@@ -399,7 +397,7 @@ async def test_a_name_from_a_middleware_is_one_of_the_page(
     shop = site.authority(only("User-Agent", "Mozilla", FOUND, Reply(403)))
     mw: Any = {UserAgentMiddleware: None, middleware(process_request=rotate): order}
     plans = [shop.url(path) for path in ("/private", "/open", "/private?2")]
-    result = await visit(plans, OneByOneSpider, mode=mode, DOWNLOADER_MIDDLEWARES=mw)
+    result = await visit(plans, OneByOneSpider, DOWNLOADER_MIDDLEWARES=mw)
     assert result.kinds == ["forbidden", "downloaded", "forbidden"]
     assert [hit.target for hit in shop.page_hits] == ["/open"]
 

@@ -139,9 +139,7 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     assert result.lines("User-Agent|token", "WARNING") == ([warns] if warns else [])
 
 
-async def test_a_browsers_name_from_a_middleware_chooses_no_other_group(
-    site: Site, mode: str
-) -> None:
+async def test_a_browsers_name_from_a_middleware_chooses_no_other_group(site: Site) -> None:
     """Where it comes from behind the gate, a redirected request has it when it is judged."""
     robots = "User-agent: shop\nDisallow: /private\n\nUser-agent: *\nDisallow: /open\n"
     pages = {"/a": redirect("/open"), "/b": redirect("/private")}
@@ -152,7 +150,7 @@ async def test_a_browsers_name_from_a_middleware_chooses_no_other_group(
 
     late: Any = {UserAgentMiddleware: None, middleware(process_request=rotate): 400}
     plans = [shop.url("/a"), shop.url("/b")]
-    result = await visit(plans, mode=mode, USER_AGENT="shop/1.0", DOWNLOADER_MIDDLEWARES=late)
+    result = await visit(plans, USER_AGENT="shop/1.0", DOWNLOADER_MIDDLEWARES=late)
     assert [result.kinds.count(kind) for kind in ("downloaded", "forbidden")] == [1, 1]
     assert {hit.target for hit in shop.page_hits} == {"/a", "/b", "/open"}
     assert result.lines("User-Agent", "WARNING") == []
