@@ -229,7 +229,9 @@ class Frontier:
         else:
             request = pop() if self._choose_if_open() else None
         self._asked_in_vain = request is None
-        self._guarded(self._count)
+        sites, progress = self.sites, self.progress
+        if sites.sites_waiting or sites.waited or progress.is_timing:
+            self._guarded(self._count)
         # A stop has to know, after a fault as well, which requests came from the scheduler.
         if request is not None and not self.is_open:
             self.states.begin(request, Stage.HANDED_OUT)

@@ -39,7 +39,7 @@ class Progress:
         self._sites = sites
         self._interval_of = interval_of
         self._alarm = Alarm(self._log)
-        self._is_timing = False
+        self.is_timing = False
         """Whether all sites that are left wait for their turn."""
         self._timed_from = 0.0
 
@@ -64,15 +64,15 @@ class Progress:
             self._stats.max(names.WAITING_MAX, sites.requests_waiting + in_place)
             self._stats.max(names.WAITING_SITES_MAX, sites.sites_waiting)
         only_paced = is_idle and sites.sites_paced == len(sites.by_key) > 0
-        if only_paced or self._is_timing:
+        if only_paced or self.is_timing:
             self.count_time(only_paced)
 
     def count_time(self, only_paced: bool) -> None:
         """Count the seconds in which all sites that were left waited for their turn."""
         now = monotonic()
-        if self._is_timing:
+        if self.is_timing:
             self._stats.inc(names.WAITING_PACE_ONLY, round(now - self._timed_from, 3))
-        self._is_timing, self._timed_from = only_paced, now
+        self.is_timing, self._timed_from = only_paced, now
 
     def line(self) -> str:
         """Return what waits, in one line; "" if nothing does."""
