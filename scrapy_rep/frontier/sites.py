@@ -231,16 +231,13 @@ class Sites:
         if block == FETCH:
             first, second = (FETCH, AGAIN) if self._is_new_next else (AGAIN, FETCH)
             line = first if first in self._parked else second
-        parked = self._parked.get(line)
-        if not parked or block in self._woken_for or not self._admission.is_free(block):
+        if line not in self._parked or block in self._woken_for:
+            return
+        if not self._admission.is_free(block):
             return
         if block == FETCH:
             self._is_new_next = line == AGAIN
-        site = next(iter(parked))
-        self._unpark(site)
-        self._woken_for.add(block)
-        site.woken_by = block
-        self._make_ready(site, Event.FREED, self._freed_into[block.state])
+        self._make_ready(self._woken(line, block), Event.FREED, self._freed_into[block.state])
 
     def slot_freed(self, block: Block) -> None:
         """Note that a slot has one request fewer, so that it may have room, or be idle."""
@@ -320,6 +317,14 @@ class Sites:
             del self._parked[block]
             self._busy_slots.pop(block, None)
 
+    def _woken(self, line: Block, block: Block) -> Site:
+        """Unpark the site that has waited longest in a line, and note what it is woken for."""
+        site = next(iter(self._parked[line]))
+        self._unpark(site)
+        self._woken_for.add(block)
+        site.woken_by = block
+        return site
+
     # --- requests
 
     def next(self) -> Head | None:
@@ -349,10 +354,7 @@ class Sites:
             return self._ready.next_refused()
         block = next(iter(self._busy_slots))
         self._busy_slots.move_to_end(block)
-        site = next(iter(self._parked[block]))
-        self._unpark(site)
-        self._woken_for.add(block)
-        site.woken_by = block
+        site = self._woken(block, block)
         self._move(site, Event.FREED, READY)
         return site
 

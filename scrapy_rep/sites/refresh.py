@@ -131,13 +131,15 @@ class Refresher:
             return entry
         if lease is None or lease == NOT_SHARED:
             return await self._round(authority, request, entry, waiting)
-        renewal = create_looping_call(self.store.renew, authority, lease, LEASE_TERM)
         try:
+            renewal = create_looping_call(self.store.renew, authority, lease, LEASE_TERM)
             renewal.start(LEASE_TERM / 3, now=False)
-            return await self._round(authority, request, entry, waiting)
-        finally:
-            if renewal.running:  # otherwise a fault has ended it
-                renewal.stop()
+            try:
+                return await self._round(authority, request, entry, waiting)
+            finally:
+                if renewal.running:  # otherwise a fault has ended it
+                    renewal.stop()
+        finally:  # after a fault of the renewal, too
             self.store.release(authority, lease)
 
     async def _round(
