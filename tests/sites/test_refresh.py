@@ -68,6 +68,22 @@ async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore
     bench.store.close()
 
 
+async def test_a_fault_of_the_renewal_leaves_no_lease_behind(
+    workers: list[SqliteStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other worker need not wait until the lease lapses."""
+
+    def no_timer(*_: Any) -> None:
+        raise RuntimeError("no timer")
+
+    monkeypatch.setattr("scrapy_rep.sites.refresh.create_looping_call", no_timer)
+    bench = Bench(RULES, store=workers[0])
+    assert (await ask(bench)).unreachable
+    workers[0].flush()
+    assert told(workers[1].lease(HERE, LEASE_TERM))
+    bench.store.close()
+
+
 async def test_a_refusal_to_many_names_ends_with_two_workers_too(
     workers: list[SqliteStore],
 ) -> None:
