@@ -359,9 +359,9 @@ def test_what_cannot_be_read_is_set_aside(
     push(queue, *pages("a", 2), *pages("b", 1))
     [first, *_] = client.zrange(f"{KEY}:hosts", 0, 0)
     place = first[: first.index(b"\0") + 27]
-    foreign = [place + b"not a pickle", place + pickle.dumps({"no": "url"})]
-    foreign.append(place + pickle.dumps({"url": "https://a.example/", "callback": "gone"}))
-    client.zadd(f"{KEY}:hosts", dict.fromkeys(foreign, 0))
+    foreign = [b"not a pickle", pickle.dumps({"no": "url"})]
+    foreign.append(pickle.dumps({"url": "https://a.example/", "callback": "gone"}))
+    client.zadd(f"{KEY}:hosts", dict.fromkeys([place + each for each in foreign], 0))
     client.lpush(KEY, b"nor is this", b"\x80")
     found = popped(queue)
     for _ in range(3):
@@ -374,6 +374,25 @@ def test_what_cannot_be_read_is_set_aside(
     assert len([r for r in caplog.records if "cannot be read" in r.getMessage()]) == 1
     queue.clear()
     assert [key.decode() for key in client.keys("*")] == [f"{KEY}:unreadable"]
+
+
+class NewerSpider(QueueSpider):
+    """The same spider, with a method more."""
+
+    def added(self, response: Any) -> None:
+        """What its workers call."""
+
+
+def test_what_was_set_aside_can_be_put_back(client: Any, queue: HostQueue) -> None:
+    """A worker with older code cannot read it; after RENAMENX, the others can."""
+    newer = HostQueue(client, NewerSpider(), "%(spider)s:requests")
+    push(newer, *pages("a", 2), callback=newer.spider.added)
+    assert popped(queue) == []
+    assert client.renamenx(f"{KEY}:unreadable", KEY)
+    found = popped(newer)
+    newer._pause_until = 0.0
+    assert sorted(found + popped(newer)) == pages("a", 2)
+    assert not client.exists(f"{KEY}:unreadable")
 
 
 def test_a_flush_removes_what_an_older_class_keeps(client: Any, queue: HostQueue) -> None:

@@ -202,8 +202,7 @@ class HostQueue(Base):  # type: ignore[misc]
                 return None
             held = self._buffer.popleft()
             try:
-                data = self._member_of(held.entry).partition(b"\0")[2][_PLACE:]
-                request: Request = self._decode_request(data)
+                request: Request = self._decode_request(self._request_in(held.entry))
             except Exception as error:  # noqa: BLE001  # whatever fails, this is no request
                 self._cannot_read(error)
                 self._try(self._set_aside, held.entry)
@@ -323,6 +322,10 @@ class HostQueue(Base):  # type: ignore[misc]
     def _member_of(self, entry: bytes) -> bytes:
         """Return the member from which an entry was made when it was taken."""
         return entry[len(self._worker) + 1 + _STEP_DIGITS :]
+
+    def _request_in(self, entry: bytes) -> bytes:
+        """Return the request of an entry, as the serializer has written it."""
+        return self._member_of(entry).partition(b"\0")[2][_PLACE:]
 
     def _place_in(self, data: bytes) -> str:
         try:
@@ -461,7 +464,7 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def _set_aside(self, entry: bytes) -> None:
         """Keep what cannot be read for a person to look at; if this fails, it comes back later."""
-        self.server.rpush(self._keys.unreadable, self._member_of(entry))
+        self.server.rpush(self._keys.unreadable, self._request_in(entry))
         self._next.done.append(entry)
 
     def _cannot_read(self, error: Exception) -> None:

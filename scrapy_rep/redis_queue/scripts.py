@@ -17,7 +17,8 @@
   member. ``KEY:workers``: until when each one counts as alive, unless it makes another step.
 - ``KEY:pushed``: the number of the last push of each worker, which is also the time of that push,
   by the worker's clock.
-- ``KEY:unreadable``: what could not be read, for a person to look at.
+- ``KEY:unreadable``: what could not be read, for a person to look at. It is as an older class keeps
+  requests, so that it can be renamed to ``KEY`` once workers can read it.
 
 A site that has no requests is forgotten when its time has come, or when the last worker leaves an
 empty queue. The last push of a worker is forgotten then, or after a day. Nothing grows for ever.
