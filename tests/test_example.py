@@ -137,6 +137,14 @@ def test_demo_keeps_the_pace_of_a_site() -> None:
 
 
 @pytest.mark.slow
+def test_each_answer_is_shown_with_the_middleware_of_scrapy_too() -> None:
+    """The redirect to another site is dropped, and RetryMiddleware repeats a 503."""
+    done = scrapy("crawl", "demo", "-s", "ADDONS={}", "-s", "ROBOTSTXT_OBEY=1")
+    found = {site: rows[0][0] for site, rows in table_of(done.stdout).items()}
+    assert (found["moved"], found["fails"]) == ("302", "503, 503, 503")
+
+
+@pytest.mark.slow
 def test_second_run_fetches_no_robots_txt() -> None:
     """RFC 9309 2.4: what is stored is used by a later crawl, a failure as well."""
     first, second = printed("-m", "example.twice").split("The second run:")

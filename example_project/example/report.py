@@ -51,7 +51,8 @@ class ReportingSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.received, signal=signals.response_received)
+        # Of a redirect or a retry of Scrapy's, response_received tells of the last answer at most.
+        crawler.signals.connect(spider.received, signal=signals.response_downloaded)
         return spider
 
     def ask(self, url: str, **more: Any) -> Request:

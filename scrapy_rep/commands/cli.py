@@ -29,14 +29,13 @@ def prepare(args: Sequence[str], opts: Namespace) -> None:
     options, rest = parser.parse_known_args(args)
     if rest:
         several[options.subcommand].error(f"unrecognized arguments: {' '.join(rest)}")
-    options.quiet = not (opts.loglevel or opts.logfile)
     opts.robots = options
 
 
 def run(settings: BaseSettings, opts: Namespace) -> int:
     """Return the exit status of a subcommand; unless it is 0, a line on stderr says why."""
-    options = opts.robots
-    if options.quiet:
+    options, is_quiet = opts.robots, not (opts.loglevel or opts.logfile)
+    if is_quiet:
         # Otherwise Python writes warnings to stderr.
         logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
     for name in ("stdin", "stdout", "stderr"):  # one of them may be closed
@@ -47,7 +46,7 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
             stream.reconfigure(errors="backslashreplace")
     status = Status.CLEAN
     try:
-        project = Project(settings, options)
+        project = Project(settings, options, is_quiet)
         status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(project, options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe

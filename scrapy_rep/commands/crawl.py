@@ -47,9 +47,10 @@ class Project:
     ``EndingError`` if the project has no such spider, or if it cannot be loaded.
     """
 
-    def __init__(self, given: BaseSettings, options: Namespace) -> None:
+    def __init__(self, given: BaseSettings, options: Namespace, is_quiet: bool) -> None:
         self.given = given
         self.options = options
+        self.is_quiet = is_quiet
         self.settings = given.copy()
         self.spider: type[Spider] | None = None
         name = getattr(options, "spider", None)  # which not all subcommands have
@@ -207,7 +208,7 @@ def in_crawl(project: Project, work: Work[T]) -> T:
     of the project: of a spider, a component or a setting.
     """
     chosen = {**_SETTINGS, "ADDONS": {**project.settings.getdict("ADDONS"), _ADDON: 100}}
-    if project.options.quiet:
+    if project.is_quiet:
         chosen["LOG_ENABLED"] = False
     project.given.setdict(chosen, priority="cmdline")  # which takes precedence over the spider's
     outcome: Future[T] = Future()

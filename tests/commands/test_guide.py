@@ -55,7 +55,8 @@ def test_the_guide_has_every_subcommand_action_option_and_exit_status() -> None:
     assert [name for name in _SUBCOMMANDS if f"``{name}``" not in page] == []
     assert [name for name in _ACTIONS if f"\n``store {name}" not in page] == []
     assert [int(status) for status in Status if f"\n{status:d}\n    " not in page] == []
-    options = {name for one in _SUBCOMMANDS.values() for name in one.options if name[:2] == "--"}
+    several = [one.options for one in _SUBCOMMANDS.values()] + [of for _, of in _ACTIONS.values()]
+    options = {name for each in several for name in each if name[:2] == "--"}
     assert [name for name in options if f"``{name}" not in page] == []
 
 

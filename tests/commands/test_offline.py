@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from scrapy_rep import exceptions
 from tests.commands.archive import write_archive
 from tests.commands.running import assert_one_line, options, overriding, robots, told
 from tests.crawl.plugin import NOTHING, RULES
@@ -49,6 +50,12 @@ CASES = {
     ),
     "pace of an override": Case(SLOW, FORBID, "nyny", "robots.txt", DELAY),
 }
+
+
+def test_each_reason_of_a_refusal_is_among_the_cases() -> None:
+    """But for what pages say, of which these subcommands know nothing."""
+    reasons = {by for name, by in vars(exceptions).items() if name.startswith("BY_")}
+    assert {case.by for case in CASES.values()} == reasons - {exceptions.BY_PAGE_DIRECTIVE}
 
 
 @pytest.mark.parametrize("name", first(3, CASES))

@@ -10,15 +10,9 @@ from io import BytesIO
 from scrapy.settings import Settings
 
 import scrapy_rep
-from scrapy_rep import signals, stats
+from scrapy_rep import exceptions, signals, stats
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.exceptions import (
-    BY_OVERRIDE,
-    BY_PACE,
-    BY_PAGE_DIRECTIVE,
-    BY_ROBOTS_TXT,
-    BY_USAGE_PREFERENCE,
-)
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE
 from scrapy_rep.overrides.override import ACTIONS
 from scrapy_rep.pages.directives import RESTRICTIONS
 from scrapy_rep.records.lines import DecisionLine, read_lines
@@ -93,19 +87,26 @@ def test_every_stat_is_described() -> None:
 
 
 CAUSES = {str(cause) for cause in Cause}
-DECIDED_BY = {BY_ROBOTS_TXT, BY_OVERRIDE, BY_PACE, BY_USAGE_PREFERENCE, BY_PAGE_DIRECTIVE}
+DECIDED_BY = {by for name, by in vars(exceptions).items() if name.startswith("BY_")}
 
 
 @rows(
     "page, words",
     ("guides/answers.rst", CAUSES),
     ("reference/exceptions.rst", CAUSES | DECIDED_BY),
+    ("guides/command.rst", DECIDED_BY - {BY_PAGE_DIRECTIVE}),
     ("guides/overrides.rst", {f'"{action}"' for action in ACTIONS}),
 )
 def test_what_refuses_requests_is_named(page: str, words: set[str]) -> None:
     """Each cause and each override, where users look for it; a status may follow a cause."""
     text = " ".join((DOCS / page).read_text("utf-8").split())
     assert [word for word in words if not re.search(rf"``{re.escape(word)}(?: \d+)?``", text)] == []
+
+
+def test_the_guide_has_a_line_of_each_reason_of_a_refusal() -> None:
+    """As the log has it."""
+    text = (DOCS / "guides" / "answers.rst").read_text("utf-8")
+    assert [by for by in DECIDED_BY if f"] DEBUG: Forbidden by {by}: <" not in text] == []
 
 
 def test_every_signal_is_described_and_sent() -> None:
@@ -123,13 +124,13 @@ def test_every_signal_is_described_and_sent() -> None:
 
 
 def test_every_meta_key_is_described() -> None:
-    """Each key of the request that the package reads by its name, but for its private ones."""
+    """Each name that can be one, wherever it is read; what is private begins otherwise."""
     read = set()
     for path in (ROOT / "scrapy_rep").rglob("*.py"):
         text = path.read_text("utf-8")
-        read |= set(re.findall(r"""\.meta(?:\.get\(|\[)"(\w*robotstxt\w*)\"""", text))
+        read |= set(re.findall(r'"(robotstxt_\w+|\w+_robotstxt)"', text))
     assert read <= described("reqmeta", "reference/meta-keys.rst")
-    assert {"dont_obey_robotstxt", "robotstxt_user_agent"} <= read
+    assert {"dont_obey_robotstxt", "robotstxt_user_agent", "robotstxt_page"} <= read
 
 
 def test_every_public_name_is_described() -> None:
