@@ -68,8 +68,9 @@ class RepSchedulerMixin:
     def has_pending_requests(self) -> bool:
         """Return whether there are requests, those that wait included."""
         base: Any = super()
-        frontier = self._frontier
-        return (frontier is not None and frontier.has_requests) or bool(base.has_pending_requests())
+        if self._frontier is not None and self._frontier.has_read_ahead:
+            return True
+        return bool(base.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request; return whether it was queued.

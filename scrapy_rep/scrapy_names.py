@@ -189,9 +189,10 @@ class ScrapyNames:
     def run_by(self, key: str, scheme: str) -> None:
         """Let the object under ``key`` in the meta of a request run its download, to end it early.
 
-        Its ``run`` is called with the download by the handler for ``scheme``. Scrapy itself has no
-        way to cancel one. Without a reactor, the connections of that handler are no longer limited:
-        the downloader limits the requests already, and lends fetches of robots.txt their places.
+        Its ``run`` is called with the method of the handler for ``scheme``, and the request. Scrapy
+        itself has no way to cancel one. Without a reactor, the connections of that handler are no
+        longer limited: the downloader limits the requests already, and lends fetches of robots.txt
+        their places.
         """
         if HANDLER in self._missing:
             return
@@ -234,5 +235,5 @@ class _Downloads:
         self._key = key
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
-        download, runner = self._download(request), request.meta.get(self._key)
-        return download if runner is None else runner.run(download)
+        runner = request.meta.get(self._key)
+        return self._download(request) if runner is None else runner.run(self._download, request)

@@ -32,7 +32,15 @@ from scrapy_rep.frontier.limits import FetchDemand, SlotLoads, slot_of
 from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.frontier.request_state import RequestState, RequestStates, restored
 from scrapy_rep.frontier.sites import MOST_ASKED, SiteQueues, Sites
-from scrapy_rep.frontier.states import FETCH, REFUSED, Block, Stage, State
+from scrapy_rep.frontier.states import (
+    FETCH,
+    GIVEN_BACK,
+    REFUSED,
+    Block,
+    Stage,
+    State,
+    Unblocked,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -91,7 +99,9 @@ class Readiness(Protocol):
     def knows(self, authority: Authority) -> bool:
         """Return whether the rules of an authority are in memory, and may be used now."""
 
-    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
+    def blocked_by(
+        self, request: Request, state: RequestState, room: Block | None
+    ) -> Block | Unblocked | None:
         """Return what blocks a request: ``room``, for example, if its slot has none.
 
         If nothing does, return None, or ``REFUSED`` if the gate will refuse it.
@@ -130,7 +140,7 @@ class Frontier:
         It is False before the scheduler is opened, after it is closed, and after a fault here.
         """
         self.chosen: Request | None = None
-        """The request that its queue gives out next."""
+        """The request that its queue gives out next: a scheduler may ask several queues for it."""
         self.sites = Sites(self, scrapy.wake, by_priority=False)
         self._slots = SlotLoads(settings, self._slot_freed)
         self._queues: list[SchedulerQueues] = []
@@ -175,8 +185,9 @@ class Frontier:
     def opened(self) -> None:
         """Use a front if the queues of the scheduler, which are open, have not joined."""
         if self.shared_queue is not None:
-            shared = self.shared_queue, self._turns, self._clock, self._stats
-            self._front = self._cluster = ClusterFront(self._crawler, *shared)
+            self._front = self._cluster = ClusterFront(
+                self._crawler, self.shared_queue, self._turns, self._clock, self._stats
+            )
         elif not self._queues:
             self._front = Front(self._crawler.settings)
         if self._front is not None:
@@ -214,8 +225,8 @@ class Frontier:
         return request.copy() if is_in_use else request
 
     @property
-    def has_requests(self) -> bool:
-        """Whether there are requests that the base does not have."""
+    def has_read_ahead(self) -> bool:
+        """Whether requests were read ahead into a front, so that the base does not have them."""
         return self._front is not None and bool(self._front.requests)
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
@@ -227,7 +238,9 @@ class Frontier:
             if request is None and self._cluster is not None:
                 self._cluster.read_start_list()
         else:
-            request = pop() if self._choose_if_open() else None
+            if self.chosen is None:
+                self.chosen = self._choose()
+            request = None if self.chosen is None and self.is_open else pop()
         self._asked_in_vain = request is None
         sites, progress = self.sites, self.progress
         if sites.sites_waiting or sites.waited or progress.is_timing:
@@ -246,14 +259,12 @@ class Frontier:
         if self._front is not None:
             self._front.give_back(enqueue, self._crawler, self._stats)
 
-    def _choose_if_open(self) -> bool:
-        """Choose the next request. Return False if there is none, and the frontier is open."""
-        # Even without a site, the turns are looked at while a request waits for one.
-        if self.chosen is None and self.is_open and (self.sites.by_key or self._turns.awaited):
-            self.chosen = self._guarded(self._choose)
-        return self.chosen is not None or not self.is_open
-
     def _choose(self) -> Request | None:
+        """Return the request that goes next; None if there is none, or after a fault."""
+        # Even without a site, the turns are looked at while a request waits for one.
+        return self._guarded(self._ask_sites) if self.sites.by_key or self._turns.awaited else None
+
+    def _ask_sites(self) -> Request | None:
         if monotonic() >= self._looked_at + _LOOK:
             self._end_lost()
         head = self.sites.next()
@@ -263,25 +274,31 @@ class Frontier:
 
     def _next_of_front(self, front: Front, pop: Callable[[], Request | None]) -> Request | None:
         for _ in range(MOST_ASKED):
-            if self._choose_if_open():
-                request, self.chosen = self.chosen, None
-                if not self.is_open:
-                    request = next(iter(front.requests), None)
-                    if request is None:
-                        return None if (found := pop()) is None else restored(found)
-                if request in front.requests:  # otherwise it has gone back
-                    del front.requests[request]
-                    return request
-            elif self.sites.is_ready or front.is_full() or (popped := pop()) is None:
+            request = self._choose()
+            if not self.is_open:
+                return self._next_after_fault(front, pop)
+            if request is not None:
+                del front.requests[request]
+                return request
+            if self.sites.is_ready or front.is_full() or (popped := pop()) is None:
                 return None
-            else:
-                request = self._guarded(self.distinct, popped, front.requests)
-                if request is None:  # a fault must not lose it
-                    return popped
-                front.requests[request] = None
-                self._guarded(self._read_ahead, front, request)
+            request = self._guarded(self.distinct, popped, front.requests)
+            if request is None:  # a fault must not lose it
+                return popped
+            front.requests[request] = None
+            self._guarded(self._read_ahead, front, request)
         self.scrapy.wake()
         return None
+
+    @staticmethod
+    def _next_after_fault(front: Front, pop: Callable[[], Request | None]) -> Request | None:
+        """Return what was read ahead, the oldest first, and then what the base has."""
+        if front.requests:
+            request = next(iter(front.requests))
+            del front.requests[request]
+            return request
+        popped = pop()
+        return None if popped is None else restored(popped)
 
     def _read_ahead(self, front: Front, request: Request) -> None:
         restored(request)
@@ -295,12 +312,12 @@ class Frontier:
 
     # --- what the sites ask
 
-    def hand_out(self, request: Request, may_share: bool) -> Block | None:
+    def hand_out(self, request: Request, may_share: bool) -> Block | Unblocked | None:
         """Hand out a request unless something blocks it; return what does.
 
-        None is also returned after a fault in the check, as the gate then refuses the request, and
-        for a request that went back to the queue that workers share. One that is ``REFUSED`` takes
-        no room in its slot.
+        None is also returned after a fault in the check, as the gate then refuses the request. One
+        that is ``REFUSED`` takes no room in its slot. One that is ``GIVEN_BACK`` has to wait, but
+        in the queue that workers share.
         """
         state = self.states.get(request)
         if state is None or state.stage is not Stage.HEAD:
@@ -314,14 +331,14 @@ class Frontier:
             self._stats.own_fault("The look at a request", error)
             block = None
         cluster = self._cluster
-        if block is None or block is REFUSED:
+        if not isinstance(block, Block):
             if cluster is not None:
                 cluster.handed_out(request, state, is_refused=block is REFUSED)
             if block is None:
                 self._slots.handed_out(request, slot)
             state.stage = Stage.HANDED_OUT
         elif cluster and not cluster.keep(request, block, self.sites.is_parked_for(block)):
-            return None
+            return GIVEN_BACK
         elif block.state is State.UNTIL:
             self._agenda.set(block, min(block.what - self._clock(), _LONGEST) + monotonic())
         return block

@@ -221,29 +221,29 @@ class SharedPace:
             self._failed(host)
         else:
             self._unanswered.pop(host.name, None)
-            self._answered(_HeldTurn(host, granted or "", asked), wait)
+            self._answered(host, granted, wait, asked)
         finally:
             self._asking.pop(host.name, None)
             if not self._closed:
                 self._offer(host.name)
 
-    def _answered(self, turn: _HeldTurn, wait: float) -> None:
-        """Use a turn that was granted, or wait until one can be."""
-        now, host = monotonic(), turn.host
+    def _answered(self, host: PacedHost, token: str | None, wait: float, asked: float) -> None:
+        """Use the turn that was granted to a question put at ``asked``, or wait for one."""
+        now = monotonic()
         is_back = self._is_alone or _is_lease_ago(host.failing_since, now)
         if self._is_alone:
             self._is_alone = False
             self._back_at = now
         self._failing_since = host.failing_since = None
         known_at = (now if is_back else self._back_at) + max(host.interval, SETTLED)
-        if not turn.token:
+        if not token:
             wait = min(wait, LATEST) if wait > 0 else 0.0  # a store may say anything, such as NaN
-            self._wait(host, max(turn.since + wait, now + SOONEST, known_at))
-        elif now > turn.since + TURN_TERM / 2 or now < known_at:
+            self._wait(host, max(asked + wait, now + SOONEST, known_at))
+        elif now > asked + TURN_TERM / 2 or now < known_at:
             self._wait(host, max(now, known_at))
-            self._give_back(turn)
+            self._tell(self._turns.cancel, host.name, token)
         else:
-            self._hold(turn)
+            self._hold(_HeldTurn(host, token, asked))
 
     def _report_fault(self, failure: Failure) -> None:
         """Report a fault of this module. A cancellation when the crawl closes is not one."""

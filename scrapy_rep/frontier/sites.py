@@ -51,13 +51,15 @@ from scrapy_rep.frontier.order import Line, ReadySites
 from scrapy_rep.frontier.states import (
     AGAIN,
     FETCH,
+    GIVEN_BACK,
     READY,
     REFUSED,
-    SHOWN,
     SITE,
+    WAITING,
     Block,
     Event,
     State,
+    Unblocked,
 )
 
 if TYPE_CHECKING:
@@ -86,11 +88,12 @@ class SiteQueues(Protocol):
 class Admission(Protocol):
     """The frontier, as the sites see it."""
 
-    def hand_out(self, request: Any, may_share: bool) -> Block | None:
+    def hand_out(self, request: Any, may_share: bool) -> Block | Unblocked | None:
         """Hand out a request unless something blocks it; return what does.
 
-        If nothing does, return None, or ``REFUSED`` if the gate will refuse it. ``may_share`` says
-        that no other site is ready, so the slot need not be idle.
+        If nothing does, return None, ``REFUSED`` if the gate will refuse it, or ``GIVEN_BACK`` if
+        it is not handed out, but is gone. ``may_share`` says that no other site is ready, so the
+        slot need not be idle.
         """
 
     def lacks_rules(self, key: str) -> bool:
@@ -215,7 +218,7 @@ class Sites:
         site = self.by_key.get(key)
         if site is not None:
             site.size += more
-            if site.state in SHOWN:
+            if site.state in WAITING:
                 self._count(site, 0, more)
             return
         site = self.by_key[key] = Site(key, more)
@@ -227,17 +230,18 @@ class Sites:
 
     def freed(self, block: Block) -> None:
         """Wake the site that has waited longest for something, if that is free."""
-        line = block
+        parked_for = block
         if block == FETCH:
             first, second = (FETCH, AGAIN) if self._is_new_next else (AGAIN, FETCH)
-            line = first if first in self._parked else second
-        if line not in self._parked or block in self._woken_for:
+            parked_for = first if first in self._parked else second
+        if parked_for not in self._parked or block in self._woken_for:
             return
         if not self._admission.is_free(block):
             return
         if block == FETCH:
-            self._is_new_next = line == AGAIN
-        self._make_ready(self._woken(line, block), Event.FREED, self._freed_into[block.state])
+            self._is_new_next = parked_for == AGAIN
+        site = self._woken(parked_for, block)
+        self._make_ready(site, Event.FREED, self._freed_into[block.state])
 
     def slot_freed(self, block: Block) -> None:
         """Note that a slot has one request fewer, so that it may have room, or be idle."""
@@ -267,10 +271,10 @@ class Sites:
 
     def _move(self, site: Site, event: Event, state: State) -> None:
         assert state in SITE[site.state, event], (site.state, event, state)  # noqa: S101
-        if site.state in SHOWN:
+        if site.state in WAITING:
             self._count(site, -1, -site.size)
         site.state = state
-        if state in SHOWN:
+        if state in WAITING:
             self._count(site, 1, site.size)
 
     def _count(self, site: Site, sites: int, requests: int) -> None:
@@ -317,12 +321,12 @@ class Sites:
             del self._parked[block]
             self._busy_slots.pop(block, None)
 
-    def _woken(self, line: Block, block: Block) -> Site:
-        """Unpark the site that has waited longest in a line, and note what it is woken for."""
-        site = next(iter(self._parked[line]))
+    def _woken(self, parked_for: Block, woken_by: Block) -> Site:
+        """Unpark the site that has waited longest for something, and note what it is woken by."""
+        site = next(iter(self._parked[parked_for]))
         self._unpark(site)
-        self._woken_for.add(block)
-        site.woken_by = block
+        self._woken_for.add(woken_by)
+        site.woken_by = woken_by
         return site
 
     # --- requests
@@ -332,10 +336,10 @@ class Sites:
         self._is_asking = True
         try:
             for _ in range(MOST_ASKED):
-                site = self._chosen()
+                site, may_share = self._chosen()
                 if site is None:
                     return None
-                head = self._ask(site)
+                head = self._ask(site, may_share)
                 if head is not None:
                     return head
         finally:
@@ -343,29 +347,28 @@ class Sites:
         self._wake()
         return None
 
-    def _chosen(self) -> Site | None:
-        """Return the site that is asked next."""
-        site = self._ready.next()
+    def _chosen(self) -> tuple[Site | None, bool]:
+        """Return the site that is asked next, and whether it may share its slot."""
+        ready = self._ready
+        site = ready.next()
         if site is not None:
-            if self._ready.asked_of is self._ready.with_rules:
+            if ready.asked_of is ready.with_rules:
                 self.freed(FETCH)  # as it no longer counts as unasked
-            return site
+            return site, ready.is_by_priority or not (ready or self._busy_slots)
         if not self._busy_slots:
-            return self._ready.next_refused()
+            return ready.next_refused(), True
         block = next(iter(self._busy_slots))
         self._busy_slots.move_to_end(block)
         site = self._woken(block, block)
         self._move(site, Event.FREED, READY)
-        return site
+        return site, True
 
-    def _ask(self, site: Site) -> Head | None:
-        """Return the head of a site if it is blocked by nothing; otherwise park the site."""
+    def _ask(self, site: Site, may_share: bool) -> Head | None:
+        """Return the head of a site if it is handed out; park the site if something blocks it."""
         head = self._head(site)
-        woken_by, block = site.woken_by, None
+        woken_by = site.woken_by
+        block: Block | Unblocked | None = None
         if head is not None:
-            is_of_busy_slot = self._ready.asked_of is None
-            may_share = is_of_busy_slot or self._ready.is_by_priority
-            may_share = may_share or not (self._ready or self._busy_slots)
             block = self._admission.hand_out(head.request, may_share)
         if woken_by is not None:
             self._woken_for.remove(woken_by)
@@ -374,7 +377,7 @@ class Sites:
                 site.has_waited_for = State.TURN
             elif woken_by.state is State.ROOM:
                 site.has_waited_for = site.has_waited_for or State.ROOM
-        if head is None or block is None or block is REFUSED:
+        if head is None or not isinstance(block, Block):
             self._note_out(site, head, is_refused=block is REFUSED)
         elif block.state is not State.RULES:
             self._park(site, Event.ASKED, block)
@@ -387,10 +390,10 @@ class Sites:
                 self._park(site, Event.ASKED, AGAIN)
         if woken_by is not None and woken_by != block:
             self.freed(woken_by)
-        return head if block is None or block is REFUSED else None
+        return None if isinstance(block, Block) or block is GIVEN_BACK else head
 
     def _note_out(self, site: Site, head: Head | None, *, is_refused: bool) -> None:
-        """Note that the head of a site is handed out, or that the site has no request after all."""
+        """Note that the head of a site is gone, or that the site has no request after all."""
         site.has_waited_for = None
         if head is not None:
             del site.heads[0]  # type: ignore[union-attr]

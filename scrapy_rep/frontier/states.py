@@ -103,7 +103,7 @@ SITE: Final[dict[tuple[State, Event], frozenset[State]]] = {
 }
 """The states that may follow an event in a state. What is not here cannot happen."""
 
-SHOWN: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
+WAITING: Final = frozenset({State.FETCH, State.RULES, State.TURN, State.UNTIL})
 """The states in which the requests of a site count as waiting, in the stats and in the log. ROOM is
 not one of them: it is a limit of the operator."""
 
@@ -115,11 +115,20 @@ class Block(NamedTuple):
     what: Any = None
 
 
+class Unblocked(Enum):
+    """Why a site does not have to wait, although its request cannot pass now."""
+
+    REFUSED = auto()
+    """The request is handed out, but the gate will refuse it, as far as is known."""
+    GIVEN_BACK = auto()
+    """The request is not handed out: it went back to the queue that workers share."""
+
+
 FETCH: Final = Block(State.FETCH)
 """What blocks a site that needs a fetch: too many are under way, for whichever sites."""
 
 AGAIN: Final = Block(State.FETCH, "again")
 """The same for a site that was asked, for example because its rules have expired."""
 
-REFUSED: Final = Block(State.READY)
-"""Returned for a request that nothing blocks, but that the gate will refuse, as far as is known."""
+REFUSED: Final = Unblocked.REFUSED
+GIVEN_BACK: Final = Unblocked.GIVEN_BACK

@@ -62,7 +62,7 @@ _UNCLAIMED: Final = 1.0
 dropped, or a middleware may hold it up until another request to the host is done."""
 
 
-class Waiters(Protocol):
+class PacedFrontier(Protocol):
     """The frontier, as the turns see it."""
 
     states: RequestStates
@@ -90,7 +90,7 @@ class Turns:
         settings: RepSettings,
         scrapy: ScrapyNames,
         places: Places,
-        waiters: Waiters,
+        frontier: PacedFrontier,
         stats: RepStats,
         shared: SharedTurns | None,
         unshared: str,
@@ -100,7 +100,7 @@ class Turns:
         self._concurrent = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._scrapy = scrapy
         self._places = places
-        self._waiters = waiters
+        self._frontier = frontier
         self._stats = stats
         self.hosts: OrderedDict[str, PacedHost] = OrderedDict()
         """The hosts that ask for a pace, and those that did and are still in use or waited for."""
@@ -155,7 +155,7 @@ class Turns:
     def _begin_to_pace(self, name: str, own_delay: float) -> PacedHost:
         if len(self.hosts) >= _MOST_HOSTS:
             self._forget_some()
-        host = self.hosts[name] = PacedHost(name, own_delay, self._waiters.is_wanted)
+        host = self.hosts[name] = PacedHost(name, own_delay, self._frontier.is_wanted)
         host.busy = list(self._sent.values()).count(name)
         host.ended = self._ended.get(name, NEVER)
         self._stats.inc(names.CRAWL_DELAY_HOSTS)
@@ -189,7 +189,7 @@ class Turns:
     def reserve(self, request: Request, state: RequestState) -> bool:
         """Return whether a request may be handed out; if so, it has the next turn.
 
-        If it may not, :meth:`Waiters.ask_again` is called as soon as one to the host may.
+        If it may not, :meth:`PacedFrontier.ask_again` is called as soon as one to the host may.
         """
         host = self.hosts.get(state.host)
         if host is None or not host.asks or self._fault is not None:
@@ -249,7 +249,7 @@ class Turns:
 
         Raises the fault because of which the pace of its host cannot be kept.
         """
-        state = self._waiters.states.get(request)
+        state = self._frontier.states.get(request)
         if state is None:
             return None  # it is for a robots.txt, so the gate has not seen it
         if len(self._sent) > len(self._scrapy.active):  # without a scheduler nothing else looks
@@ -300,7 +300,7 @@ class Turns:
         """
         for host in list(self.awaited.values()):
             for _, _, request, turn in host.in_place:
-                if (is_over or self._waiters.states[request].is_scheduled) and not turn.called:
+                if (is_over or self._frontier.states[request].is_scheduled) and not turn.called:
                     turn.callback(False)
 
     def close(self) -> None:
@@ -325,7 +325,7 @@ class Turns:
             if host.reserved_for is request:
                 host.reserved_for = None
             self.hosts.move_to_end(host.name)
-        self._waiters.sent(request)
+        self._frontier.sent(request)
 
     def left(self, request: Request, *, was_sent: bool = True) -> None:
         """Note that the download of a request has ended.
@@ -343,7 +343,7 @@ class Turns:
                 self._note_end(name, monotonic())
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
-        self._waiters.left(request, was_sent=was_sent)
+        self._frontier.left(request, was_sent=was_sent)
 
     def _end(self, host: PacedHost, was_sent: bool) -> None:
         host.busy -= 1
@@ -418,7 +418,7 @@ class Turns:
             turn.callback(True)
         if host.is_waited_for:
             self._plan(host, now)
-            self._waiters.ask_again(host.name)
+            self._frontier.ask_again(host.name)
         elif self._shared is not None:
             self._shared.settle(now)  # gives back a turn that nothing will use
 
@@ -443,4 +443,4 @@ class Turns:
             for _, _, _, turn in host.in_place:
                 if not turn.called:
                     turn.errback(error)
-            self._waiters.ask_again(host.name)
+            self._frontier.ask_again(host.name)

@@ -42,7 +42,7 @@ from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.frontier.limits import slot_of
 from scrapy_rep.frontier.request_state import to_come_back
-from scrapy_rep.frontier.states import REFUSED, Block, State
+from scrapy_rep.frontier.states import REFUSED, Block, State, Unblocked
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -136,7 +136,9 @@ class Gate:
         """Return whether the rules of an authority are in memory, and may be used now."""
         return self._cache.has_usable(authority)
 
-    def blocked_by(self, request: Request, state: RequestState, room: Block | None) -> Block | None:
+    def blocked_by(
+        self, request: Request, state: RequestState, room: Block | None
+    ) -> Block | Unblocked | None:
         """Return what blocks a request: its rules, ``room``, or its turn, in this order.
 
         Nothing blocks a request that is refused. If rules were just fetched for a request, and are
@@ -166,7 +168,7 @@ class Gate:
 
     def _blocked_by(
         self, asked: Asked, cached: CachedRules, state: RequestState, room: Block | None
-    ) -> Block | None:
+    ) -> Block | Unblocked | None:
         """Return what blocks a request whose rules are at hand."""
         state.was_just_fetched = False
         judgement = self._judgement(asked, cached, state)

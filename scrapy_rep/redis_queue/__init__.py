@@ -119,8 +119,8 @@ class HostQueue(Base):  # type: ignore[misc]
         self._contact = Contact(SILENT_FOR)
         self._failing_since: float | None = None
         self._has_complained = False
-        self._to_tell = Alarm(lambda: self._try(self._step, 0))
-        self._to_live, self._to_wake = Alarm(self._beat), Alarm(self._wake)
+        self._advice_alarm = Alarm(lambda: self._try(self._step, 0))
+        self._beat_alarm, self._wake_alarm = Alarm(self._beat), Alarm(self._wake)
         crawler = self._crawler = getattr(spider, "crawler", None)
         self._is_open = crawler is not None
         """Whether a running crawl uses this queue, so that timers may be set."""
@@ -144,7 +144,7 @@ class HostQueue(Base):  # type: ignore[misc]
 
     def __len__(self) -> int:
         """Return how many requests wait, including those of other workers, which may come back."""
-        if self._is_put_off:
+        if self._has_just_failed:
             return 1  # there may be some
         try:
             self._note_done()
@@ -231,14 +231,14 @@ class HostQueue(Base):  # type: ignore[misc]
     def not_before(self, name: str, seconds: float, interval: float | None = None) -> None:
         """Advise not to ask a site for some seconds from now; say its interval if it is known."""
         self._next.not_before(name_of(name), seconds, interval)
-        self._set(self._to_tell, SOON)
+        self._set(self._advice_alarm, SOON)
         if seconds <= SOON:  # by then this worker may ask it as well
-            self._set(self._to_wake, SOON)
+            self._set(self._wake_alarm, SOON)
 
     def rest(self) -> None:
         """Take no more for a moment: this worker cannot use what it gets."""
         self._pause_until = max(self._pause_until, monotonic() + SOON)
-        self._set(self._to_wake, SOON)
+        self._set(self._wake_alarm, SOON)
 
     def handed_out(self, request: Request, interval: float | None) -> None:
         """Note that a request may go, to a site with some interval; None if it will be refused.
@@ -269,7 +269,7 @@ class HostQueue(Base):  # type: ignore[misc]
             self._try(self._step, 0)
         is_alive = self._contact.is_alive
         if not is_alive:
-            self._set(self._to_wake, RETRY)
+            self._set(self._wake_alarm, RETRY)
         return is_alive
 
     # --- steps
@@ -280,7 +280,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._unanswered is None:
             self._note_done()
             self._unanswered = self._arguments(most)
-            self._to_tell.cancel()
+            self._advice_alarm.cancel()
             self._contact.asks()
         reply = self._step_script(self._keys, self._unanswered)
         server_time, state, wait, moved, older_type, *taken = octets(reply)
@@ -297,11 +297,11 @@ class HostQueue(Base):  # type: ignore[misc]
         if moved:
             self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
         self._buffer.extend(map(self._taken, taken[::2], taken[1::2]))
-        self._set(self._to_live, BEAT)
+        self._set(self._beat_alarm, BEAT)
         if most > 0 and not taken:
             pause = 0.0 if self._older.move(older_type) else min(POLL, wait / MICRO)
             self._pause_until = monotonic() + pause
-            self._set(self._to_wake, pause)
+            self._set(self._wake_alarm, pause)
 
     def _arguments(self, most: int) -> list[Any]:
         self._steps += 1
@@ -378,13 +378,13 @@ class HostQueue(Base):  # type: ignore[misc]
             each.clear()
         if self._frontier is not None:
             self._frontier.drop_read_ahead()
-        self._set(self._to_wake, 0.0)
+        self._set(self._wake_alarm, 0.0)
 
     def _leave(self) -> None:
         """Say what is done; all other requests go back to their places."""
         self._is_open = False
         self._pause_until = 0.0
-        for alarm in (self._to_tell, self._to_live, self._to_wake):
+        for alarm in (self._advice_alarm, self._beat_alarm, self._wake_alarm):
             alarm.cancel()
         if self._unanswered is not None:
             self._try(self._step, 0)
@@ -399,7 +399,7 @@ class HostQueue(Base):  # type: ignore[misc]
     # --- timers and failures
 
     def _beat(self) -> None:
-        self._set(self._to_live, BEAT)
+        self._set(self._beat_alarm, BEAT)
         for held in (*self._held.values(), *self._buffer):
             interval = held.known if held.interval is None else held.interval
             if interval:  # it may wait for room, or be under way
@@ -422,7 +422,7 @@ class HostQueue(Base):  # type: ignore[misc]
         if self._failing_since is None:
             self._pause_until = 0.0
         if monotonic() < self._pause_until:
-            self._set(self._to_wake, self._pause_until - monotonic())
+            self._set(self._wake_alarm, self._pause_until - monotonic())
         elif self._frontier is not None:
             self._frontier.scrapy.wake()
 
@@ -431,12 +431,12 @@ class HostQueue(Base):  # type: ignore[misc]
             alarm.set(seconds)
 
     @property
-    def _is_put_off(self) -> bool:
+    def _has_just_failed(self) -> bool:
         """Whether Redis has failed just now: each question may hold up the whole worker."""
         return self._failing_since is not None and monotonic() < self._pause_until
 
     def _try(self, do: Callable[..., None], *args: Any) -> None:
-        if self._is_put_off:
+        if self._has_just_failed:
             return
         try:
             do(*args)
@@ -453,7 +453,7 @@ class HostQueue(Base):  # type: ignore[misc]
             raise error
         now = monotonic()
         self._pause_until = now + RETRY
-        self._set(self._to_wake, RETRY)
+        self._set(self._wake_alarm, RETRY)
         if self._failing_since is None:
             self._failing_since = now
             logger.warning(

@@ -82,23 +82,30 @@ class Exchange:
         self._received = received
         self._running: Deferred[Response] | None = None
 
-    async def run(self, download: Coroutine[Any, Any, Response]) -> Response:
-        """Return the response of a download, unless it is cancelled before.
+    async def run(
+        self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+    ) -> Response:
+        """Return the response of ``download(request)``, unless it is cancelled before.
 
         Other components may have a download repeated: this is called for each. Raises
         :class:`TooManyRequestsError` if the fetch may make no more.
         """
         self.has_failed = True
         if next(self._numbers, None) is None:
-            download.close()
             raise TooManyRequestsError("other components repeat its requests without end")
-        self._running = deferred_from_coro(download)
+        # Headers without a value are for middlewares alone. scrapy-impersonate would send them, and
+        # some servers answer an empty Range with 416, as if there were no robots.txt.
+        blank = [name for name, values in request.headers.items() if not values]
+        for name in blank:
+            del request.headers[name]
+        self._running = deferred_from_coro(download(request))
         try:
             response: Response = await maybe_deferred_to_future(self._running)
             self.has_failed = False
             return response
         finally:
             self._running = None
+            request.headers.update(dict.fromkeys(blank))
 
     def cancel(self) -> None:
         """End the download if it is still under way: the connection is closed."""

@@ -65,6 +65,15 @@ class WrappingHandler(HTTP11DownloadHandler):
         return await super().download_request(request)
 
 
+class BlankHandler(HTTP11DownloadHandler):
+    """Scrapy's own, but it sends headers without a value, too, as scrapy-impersonate does."""
+
+    async def download_request(self, request: Request) -> Response:
+        """Lets Scrapy's do it."""
+        headers = {name: values or [""] for name, values in request.headers.items()}
+        return await super().download_request(request.replace(headers=headers))
+
+
 class DeferredHandler(HTTP11DownloadHandler):
     """Scrapy's own, of the older kind that many plugins still have: it returns a Deferred."""
 

@@ -57,6 +57,30 @@ async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mo
     assert page.header("X-Of-The-Page") == "yes"
 
 
+async def test_no_header_without_a_value_is_sent(site: Site) -> None:
+    """Some servers answer an empty Range with 416, as if there were no robots.txt.
+
+    What is kept back is kept back from a request that another component repeats, too.
+    """
+
+    def robots(hit: Hit) -> Reply:
+        is_plain = all(hit.header(name) is None for name in ("Range", "If-Range", *DEFAULT_HEADERS))
+        return Reply(416) if not is_plain else Reply.text(NOTHING) if len(shop.hits) > 1 else again
+
+    def repeat(request: Request, response: Response) -> Request | Response:
+        return request.copy() if response.status == again.status else response
+
+    again, shop = Reply(503), site.authority(robots)
+    moved = site.authority(redirect(shop.url("/robots.txt")))
+    result = await visit(
+        [moved.url("/private")],
+        DOWNLOAD_HANDLERS={"http": "tests.crawl.handlers.BlankHandler"},
+        DEFAULT_REQUEST_HEADERS=DEFAULT_HEADERS,
+        DOWNLOADER_MIDDLEWARES={middleware(process_response=repeat): 900},
+    )
+    assert (result.kinds, len(shop.hits)) == (["forbidden"], 2)
+
+
 class ListSpider(RequestsSpider):
     """Wants to see every status itself."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy_rep.frontier.sites import MOST_ASKED, Site, Sites
-from scrapy_rep.frontier.states import FETCH, REFUSED, SHOWN, SITE, Block, Event, State
+from scrapy_rep.frontier.states import FETCH, REFUSED, SITE, WAITING, Block, Event, State, Unblocked
 
 PARKED = frozenset(State) - {State.GONE, State.READY}
 
@@ -115,7 +115,7 @@ class ScriptedGate:
         """Return whether a site lacks rules. Keys that are no authority's begin with - or old."""
         return not (key.startswith(("-", "old")) or key in self.known)
 
-    def hand_out(self, page: Page, may_share: bool) -> Block | None:
+    def hand_out(self, page: Page, may_share: bool) -> Block | Unblocked | None:
         """Hand out a request unless something blocks it; return what does."""
         self._bench.check_asked(page)
         self.asked.append((page, may_share))
@@ -129,7 +129,7 @@ class ScriptedGate:
                 self.turns[page.host] = page
         return block
 
-    def _block(self, page: Page, may_share: bool) -> Block | None:
+    def _block(self, page: Page, may_share: bool) -> Block | Unblocked | None:
         room = Block(State.ROOM, page.slot)
         has_room = not self.is_full(room) if may_share else not self.loads[page.slot]
         if page.authority:
@@ -415,15 +415,15 @@ class Bench:
             of_state[site.state].append(site)
             assert site.size == len(site.heads) + len(self.queued(key)) + self.lost[key]
             assert 0 <= site.counted <= site.size
-            if site.state in SHOWN:
+            if site.state in WAITING:
                 assert site.counted == site.size
                 self.have_waited.update(head.request for head in site.heads)
                 self.have_waited.update(self.queued(key))
         paced = of_state[State.TURN]
         assert sites.sites_paced == len(paced)
         assert sites.requests_paced == sum(site.size for site in paced)
-        assert sites.sites_waiting == sum(len(of_state[state]) for state in SHOWN)
-        assert sites.requests_waiting == sum(s.size for state in SHOWN for s in of_state[state])
+        assert sites.sites_waiting == sum(len(of_state[state]) for state in WAITING)
+        assert sites.requests_waiting == sum(s.size for state in WAITING for s in of_state[state])
         assert len(self.have_waited) <= sites.waited <= len(self.pages)
 
     def _check_block(self, block: Block) -> None:

@@ -21,7 +21,7 @@ from scrapy_rep.frontier.alarm import Agenda
 from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.request_state import RequestState, to_come_back
-from scrapy_rep.frontier.states import REFUSED, Block, State
+from scrapy_rep.frontier.states import REFUSED, Block, State, Unblocked
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.stats import RepStats
 from tests.frontier.test_cluster import NotScrapys, Queue
@@ -35,7 +35,7 @@ class Neighbours:
     """The gate and the turns, as the frontier sees them."""
 
     def __init__(self) -> None:
-        self.blocks: dict[str, Block] = {}
+        self.blocks: dict[str, Block | Unblocked] = {}
         """What blocks the requests to a host, but for room."""
         self.known: set[str] = set()
         """The hosts whose rules are known."""
@@ -55,7 +55,9 @@ class Neighbours:
         """Whether the rules of an authority are known."""
         return authority.host in self.known
 
-    def blocked_by(self, request: Request, state: Any, room: Block | None) -> Block | None:
+    def blocked_by(
+        self, request: Request, state: Any, room: Block | None
+    ) -> Block | Unblocked | None:
         """What blocks a request."""
         host = urlsplit(request.url).hostname or ""
         if host == "broken.example":
@@ -162,14 +164,14 @@ def test_what_waits_for_rules_is_passed_by_what_does_not(crawl: Crawl) -> None:
     assert crawl.next() is b
     assert crawl.next() is None
     assert crawl.neighbours.begun == [a]
-    assert crawl.frontier.has_requests
+    assert crawl.frontier.has_read_ahead
     assert (crawl.frontier.waiting, crawl.frontier.waiting_for(authority("a.example"))) == (1, [a])
     crawl.neighbours.known.add("a.example")
     before = crawl.wakes
     crawl.frontier.arrived(authority("a.example"))
     assert crawl.wakes > before
     assert crawl.next() is a
-    assert not crawl.frontier.has_requests
+    assert not crawl.frontier.has_read_ahead
     assert crawl.frontier.waiting == 0
 
 
@@ -278,7 +280,7 @@ def test_at_the_close_all_that_was_read_ahead_goes_back(crawl: Crawl) -> None:
     crawl.frontier.close(lambda request: back.append(request) is None)
     assert sorted(request.url for request in back) == sorted(request.url for request in waits)
     assert not crawl.frontier.is_open
-    assert not crawl.frontier.has_requests
+    assert not crawl.frontier.has_read_ahead
     assert crawl.frontier.waiting == 0
     assert crawl.time.timers == []
 
@@ -461,7 +463,7 @@ def test_a_request_that_has_to_wait_long_goes_back_to_the_cluster(time: VirtualT
     crawl.frontier.ask_again("a.example")
     assert crawl.next() is None
     assert queue.told[-1] == ("give_back", kept, 9.0, 2.0)
-    assert not crawl.frontier.has_requests
+    assert not crawl.frontier.has_read_ahead
 
 
 def test_a_worker_that_was_declared_dead_forgets_what_it_has_read_ahead(time: VirtualTime) -> None:
@@ -475,7 +477,7 @@ def test_a_worker_that_was_declared_dead_forgets_what_it_has_read_ahead(time: Vi
     assert crawl.frontier.done([a, b]) == []
     crawl.frontier.drop_read_ahead()
     assert crawl.frontier.done([a, b]) == [a]
-    assert not crawl.frontier.has_requests
+    assert not crawl.frontier.has_read_ahead
     assert crawl.frontier.waiting == 0
 
 
