@@ -121,6 +121,6 @@ def _normal_host(host: str) -> str:
     if not host.isascii():
         host = host.encode("idna").decode("ascii")
     host = host.lower().removesuffix(".")
-    if not host or any(c <= " " or c == "\\" for c in host):
-        raise ValueError("the host is empty, or holds white space or a backslash")
+    if not host or host.endswith(".") or any(c <= " " or c == "\\" for c in host):
+        raise ValueError("the host is empty, ends with two dots, or holds white space or a \\")
     return host

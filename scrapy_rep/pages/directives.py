@@ -73,7 +73,7 @@ _NAMED_URL: Final = ('"url"', "'url'", "=url")
 """How a page writes this name. Most pages have an Open Graph meta whose name ends with it."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _MOST_OF_A_FIELD: Final = 8 * 1024
-"""Octets of X-Robots-Tag that are read; a term that is cut is dropped."""
+"""Octets of X-Robots-Tag that are read."""
 _MOST_TEXT: Final = 32 * 1024
 """Characters of all metas together that are read."""
 
@@ -151,8 +151,8 @@ def _of_header(
     letters = profile.name_alphabet or RFC9309.name_alphabet
     left = _MOST_OF_A_FIELD
     for line in lines:
-        text = line if len(line) <= left else line[: max(left, 0)].rpartition(",")[0]
-        left -= len(line)
+        text = line[:left]
+        left -= len(text)
         for term in terms_of(text, agents=True):
             written = term.agent.lower()
             name = written[: len(written) - len(written.lstrip(letters))]

@@ -121,7 +121,8 @@ def plain_octets(
         raise CodingError(f"Content-Encoding {unknown[0].decode('latin-1')[:40]} was not decoded")
     if body and _GZIP_MAGIC.startswith(body[:2]):
         body, cut = _decoded(b"gzip", body, most, cut)
-    return _shown_text(body[:most]), cut or len(body) > most
+    body = _shown_text(body)
+    return body[:most], cut or len(body) > most
 
 
 def _shown_text(body: bytes) -> bytes:

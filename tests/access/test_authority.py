@@ -42,8 +42,9 @@ def test_other_schemes_have_no_robots_txt(url: str) -> None:
 
 @rows(
     "after",
-    ["", "/a", ":80/", "e:99999/", "e:x/", "[::1/", "[::zz]/", "./", "a b/", "e\\b/", "a" * 256],
-)
+    ["", "/a", ":80/", "e:99999/", "e:x/", "[::1/", "[::zz]/", "./", "../", "e../", "a b/", "e\\b/",
+     "a" * 256],
+)  # fmt: skip
 def test_a_url_without_a_usable_host_is_an_error(after: str) -> None:
     """A failure is never permission: such a URL must not pass as one of another scheme."""
     with pytest.raises(ValueError, match="no usable host and port"):

@@ -479,16 +479,17 @@ def test_rejected_lines_do_not_go_where_the_others_go(tmp_path: Path) -> None:
 
 
 def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> None:
-    """What cannot be had is rejected, and the status says so."""
+    """What cannot be had is rejected, and the status says so. A host may be no name at all."""
     shop = site.authority(robots=RULES)
     gone = site.authority(robots=Reply(404))
     down = site.authority(robots=Reply(503))
     urls = [one.url(path) for path in ("/a", "/private", "/b") for one in (shop, gone, down)]
     rejected = project / "rejected"
     for _ in range(2):
-        ended = robots("filter", "--rejected", rejected, given="\n".join(urls), cwd=project)
+        given = "\n".join([*urls, "http://../"])
+        ended = robots("filter", "--rejected", rejected, given=given, cwd=project)
         assert ended.status == 3
-        assert ended.err.endswith("3 undecided\n")
+        assert ended.err.endswith("1 malformed, 3 undecided\n")
         wanted = {shop.url("/private"), *map(down.url, ("/a", "/private", "/b"))}
         assert ended.out.split() == [url for url in urls if url not in wanted]
         assert reasons(rejected)[down.url("/a")] == "unreachable: status 503"

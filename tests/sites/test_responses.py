@@ -48,6 +48,18 @@ def test_a_text_that_a_browser_shows_is_read_as_the_text(before: str, after: str
     assert plain_octets(body, (), LIMIT)[0] == octets  # as they are read from an archive
 
 
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_limit_is_that_of_the_text_and_not_of_the_page(beyond: int) -> None:
+    """RFC 9309 section 2.5: what a browser adds to a text takes nothing from it."""
+    plain = ("Disallow: /a&b\n" * LIMIT)[: LIMIT + beyond]
+    body = f"{CHROMIUM}{plain.replace('&', '&amp;')}</pre></body></html>".encode()
+    wanted = plain[: LIMIT // 15 * 15] if beyond else plain
+    assert octets_of(Response("http://a/", body=body), LIMIT, False) == (
+        wanted.encode(),
+        beyond > 0,
+    )
+
+
 def test_another_page_is_read_as_it_is() -> None:
     """A file that begins with markup of its own is that of the site."""
     for body in (b"<html><body><pre>Allow: /</pre>", b" " + CHROMIUM.encode(), b"Allow: /<html>"):
