@@ -95,8 +95,8 @@ class Addon:
         try:
             self._enable_middlewares(settings)
         except NotConfigured as error:  # a module may raise it when Scrapy imports it
-            said = printable(str(error)) or "a middleware is not configured"
-            raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
+            why = printable(str(error)) or "a middleware is not configured"
+            raise ValueError(f"robots.txt cannot be obeyed: {why}") from error
 
     def _enable_middlewares(self, settings: BaseSettings) -> None:
         configured = {loaded(key): order for key, order in settings.getdict(_SETTING).items()}
@@ -137,8 +137,8 @@ def _choose_queue(settings: BaseSettings, scheduler: type[Any]) -> None:
     if base is None or settings.get(_QUEUE_CLASS):
         return
     if any(getattr_static(scheduler, name) is not getattr_static(base, name) for name in _MAKERS):
-        said = '%s opens a queue of its own. %s = "%s" lets requests wait in Redis for their site'
-        logger.info(said, global_object_name(scheduler), _QUEUE_CLASS, _HOST_QUEUE)
+        text = '%s opens a queue of its own. %s = "%s" lets requests wait in Redis for their site'
+        logger.info(text, global_object_name(scheduler), _QUEUE_CLASS, _HOST_QUEUE)
         return
     settings.set(_QUEUE_CLASS, _HOST_QUEUE, priority="addon")
     logger.info('%s = "%s": requests wait in Redis for their site', _QUEUE_CLASS, _HOST_QUEUE)
@@ -147,13 +147,13 @@ def _choose_queue(settings: BaseSettings, scheduler: type[Any]) -> None:
 def _check(settings: BaseSettings) -> None:
     checked = RepSettings.from_settings(settings)
     configured_overrides(checked, time.time())
-    _check_records(checked)
+    _check_files(checked)
     if checked.store is not None:
         with naming_the_setting(checked.store):
             check_store(checked.store)
 
 
-def _check_records(settings: RepSettings) -> None:
+def _check_files(settings: RepSettings) -> None:
     """Raise ``ValueError`` if the files of the records could not be made; make none."""
     files = (
         ("REP_DECISION_LOG", settings.decision_log, "msgspec"),

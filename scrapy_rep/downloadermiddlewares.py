@@ -84,8 +84,8 @@ class RepDownloaderMiddleware:
             try:
                 return cls(crawler)
             except NotConfigured as error:
-                said = printable(str(error)) or "a component of it is not configured"
-                raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
+                why = printable(str(error)) or "a component of it is not configured"
+                raise ValueError(f"robots.txt cannot be obeyed: {why}") from error
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
@@ -214,9 +214,9 @@ class RepDownloaderMiddleware:
         hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
         logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
         self._parts.open()
-        self._look_around()
+        self._log_setup()
 
-    def _look_around(self) -> None:
+    def _log_setup(self) -> None:
         """Log which parts of this package are not enabled, and what else checks requests."""
         if self._enabled(RepLastStep) is None:
             self._has_last_step = False

@@ -65,9 +65,11 @@ class Parts:
         stats = self.stats = RepStats(crawler.stats, partial(_is_excepted, overrides))
         self._warn_of_settings()
         scrapy = self.scrapy = ScrapyNames(crawler)
-        self._sent = sending(crawler.settings)
+        sent_url = sending(crawler.settings)
         identity = self.identity = Identity(crawler, settings)
-        self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
+        self.store = open_store_adapter(
+            crawler, settings, stats, lambda: identity.header_of_fetches
+        )
         self.places = Places(scrapy, stats)
         self.frontier = Frontier(crawler, scrapy, stats, self.places, time.time)
         self.turns = Turns(
@@ -80,7 +82,7 @@ class Parts:
         judge = Judge(self._weigh, settings.pace_policy, use, self.overrides)
         self.explainer = Explainer(identity, self.cache, judge, decoding(crawler.settings))
         self.account = Account(
-            stats, self.overrides, SignalSender(crawler), identity.usable, self._weigh, self._sent
+            stats, self.overrides, SignalSender(crawler), identity.usable, self._weigh, sent_url
         )
         self.gate = Gate(
             identity=identity,
@@ -92,7 +94,7 @@ class Parts:
             account=self.account,
             stats=stats,
             clock=time.time,
-            sent=self._sent,
+            sent_url=sent_url,
             defer_unreachable=settings.defer_unreachable,
         )
         self.frontier.connect(self.gate, self.turns, lambda: self.cache.refresher.pauses)
@@ -141,7 +143,7 @@ class Parts:
             self.stats,
             self.places,
             time.time,
-            lambda: self.identity.name_to_give,
+            lambda: self.identity.header_to_give,
         )
         refresher = Refresher(
             self.store,

@@ -127,10 +127,10 @@ def _nearest(word: str, names: Iterable[str]) -> str | None:
 
 
 def _switch(value: Any) -> bool:
-    said = str(value).lower()
-    if said not in ("true", "1", "false", "0"):
+    text = str(value).lower()
+    if text not in ("true", "1", "false", "0"):
         raise ValueError("must be True or False")
-    return said in ("true", "1")
+    return text in ("true", "1")
 
 
 def _text(value: Any) -> str:
@@ -245,8 +245,8 @@ class RepSettings:
             try:
                 chosen[each.name] = each.metadata[_CHECK](value)
             except (ValueError, TypeError) as error:
-                said = (shown(value) or "''") if name == "REP_STORE" else printable(repr(value))
-                raise ValueError(f"{name} = {said}: {error}") from None
+                quoted = (shown(value) or "''") if name == "REP_STORE" else printable(repr(value))
+                raise ValueError(f"{name} = {quoted}: {error}") from None
         profile = PROFILES[chosen.get("profile", RFC9309.name)]
         if chosen.get("max_ttl", 0) > profile.default_life:
             raise ValueError(
@@ -293,8 +293,8 @@ def obeys(settings: BaseSettings) -> bool:
     try:
         return settings.getbool("ROBOTSTXT_OBEY")
     except (ValueError, TypeError):
-        said = printable(repr(settings.get("ROBOTSTXT_OBEY")))
-        raise ValueError(f"ROBOTSTXT_OBEY = {said}: must be True or False") from None
+        quoted = printable(repr(settings.get("ROBOTSTXT_OBEY")))
+        raise ValueError(f"ROBOTSTXT_OBEY = {quoted}: must be True or False") from None
 
 
 def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:

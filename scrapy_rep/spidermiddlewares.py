@@ -22,18 +22,14 @@ from scrapy_rep.awaiting import sleep
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, failing_at_start
 from scrapy_rep.frontier.frontier import Frontier, frontier_of
 from scrapy_rep.gate.nofollow import marked, marked_in_place
-from scrapy_rep.gate.page_responses import (
-    DIRECTIVES,
-    page_directives_in_a_crawl,
-    page_source,
-    preferences_in_a_crawl,
-)
-from scrapy_rep.pages.directives import NOFOLLOW, NOINDEX, NONE, RESTRICTIONS, PageDirectives
+from scrapy_rep.gate.page_responses import DIRECTIVES, page_source, preferences_in_a_crawl
+from scrapy_rep.pages.directives import NOFOLLOW, NOINDEX, NONE, RESTRICTIONS, PageDirectives, read
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from scrapy_rep.preferences.preferences import Preferences
 from scrapy_rep.preferences.vocabularies import CATEGORIES, DISALLOWED
 from scrapy_rep.robotstxt.printable import without_credentials
-from scrapy_rep.robotstxt.profiles import named
+from scrapy_rep.robotstxt.product_token import tokens_of
+from scrapy_rep.robotstxt.profiles import RFC9309, named
 from scrapy_rep.settings import NOT_BUILT, RepSettings
 from scrapy_rep.stats import RepStats
 
@@ -76,8 +72,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._profile = named(settings.profile)
         self._stats = RepStats(crawler.stats)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
-        self._without_items: WeakKeyDictionary[Response, bool] = WeakKeyDictionary()
-        """Whether the items of a page are dropped for the purposes of the crawl."""
+        self._disallowing: WeakKeyDictionary[Response, bool] = WeakKeyDictionary()
+        """Whether a page disallows a purpose of the crawl."""
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -121,9 +117,9 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
         if self._reads:
-            self._said(response)
+            self._page_directives(response)
         if self._reads_use:
-            self._is_without_items(response)
+            self._disallows_a_purpose(response)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
@@ -145,43 +141,50 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         """
         if response is None:
             return item
-        if self._purposes and self._is_without_items(response):
+        if self._purposes and self._disallows_a_purpose(response):
             request = response.request
             if request is None or not request.meta.get("dont_obey_robotstxt"):
                 self._stats.inc(names.PREFERENCES_DROPPED)
                 return None
-        if self._drops_noindex and self._said(response).is_noindex(datetime.now(timezone.utc)):
-            self._stats.inc(names.PAGE_ITEMS_DROPPED)
-            page = without_credentials(response.url)
-            logger.debug("An item of a noindex page is dropped: <%s>", page)
-            return None
+        if self._drops_noindex:
+            directives = self._page_directives(response)
+            if directives.is_noindex(datetime.now(timezone.utc)):
+                self._stats.inc(names.PAGE_ITEMS_DROPPED)
+                page = without_credentials(response.url)
+                logger.debug("An item of a noindex page is dropped: <%s>", page)
+                return None
         return item
 
-    def _said(self, response: Response) -> PageDirectives:
-        """Return what a page says. The first call reads and counts it."""
-        try:
-            said = DIRECTIVES.get(response)
-            if said is None:
-                said = page_directives_in_a_crawl(response, self._agents(response), self._profile)
-                self._count_page(said)
-        except Exception as error:  # noqa: BLE001  # no page may end a crawl
-            self._stats.own_fault("The reading of a page", error)
-            said = DIRECTIVES[response] = _UNREADABLE
-        return said
+    def _page_directives(self, response: Response) -> PageDirectives:
+        """Return what a page asks of the crawler, and keep it for callbacks.
 
-    def _count_page(self, said: PageDirectives) -> None:
+        The first call reads and counts it.
+        """
+        directives = DIRECTIVES.get(response)
+        if directives is None:
+            try:
+                tokens = tokens_of(self._agents(response), RFC9309)
+                directives = read(page_source(response), tokens, self._profile)
+                self._count_page(directives)
+            except Exception as error:  # noqa: BLE001  # no page may end a crawl
+                self._stats.own_fault("The reading of a page", error)
+                directives = _UNREADABLE
+            DIRECTIVES[response] = directives
+        return directives
+
+    def _count_page(self, page: PageDirectives) -> None:
         self._stats.inc(names.PAGES)
-        limits = [name for name in _LIMITS if getattr(said, name) is not None]
-        for name in (*said.restrictions, *limits):
+        limits = [name for name in _LIMITS if getattr(page, name) is not None]
+        for name in (*page.restrictions, *limits):
             self._stats.inc(names.PAGES_SAYING.format(name))
 
-    def _is_without_items(self, response: Response) -> bool:
+    def _disallows_a_purpose(self, response: Response) -> bool:
         """Return whether anything that is said about a page disallows a purpose of the crawl.
 
         The first call reads the page and counts what it says. If that fails, the answer is True:
         a fault is no permission to use the page.
         """
-        known = self._without_items.get(response)
+        known = self._disallowing.get(response)
         if known is None:
             try:
                 found = preferences_in_a_crawl(response, self._agents, self._profile)
@@ -193,7 +196,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             except Exception as error:  # noqa: BLE001  # no page may end a crawl
                 self._stats.own_fault("The reading of usage preferences", error)
                 known = True
-            self._without_items[response] = known
+            self._disallowing[response] = known
         return known
 
     def _count_use(self, found: Preferences) -> None:
@@ -213,9 +216,9 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
         """Return the source that says nofollow for the request; ``None`` if there is none."""
-        said = self._said(response)
-        if NOFOLLOW in said.restrictions:
-            return _source_of_nofollow(said)
+        directives = self._page_directives(response)
+        if NOFOLLOW in directives.restrictions:
+            return _source_of_nofollow(directives)
         if self._link_nofollow:
             links = self._links_not_to_follow(response)
             if links and canonical(request.url) in links:
@@ -233,18 +236,18 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def _spider_closed(self) -> None:
         """Log in one line how many pages said what; nothing if no page said anything."""
-        told = {name: names.PAGES_SAYING.format(name) for name in (*sorted(RESTRICTIONS), *_LIMITS)}
+        keys = {name: names.PAGES_SAYING.format(name) for name in (*sorted(RESTRICTIONS), *_LIMITS)}
         for category in CATEGORIES:
-            told[f"disallow {category}"] = names.PREFERENCES.format(category, DISALLOWED)
-        counts = {what: self._stats.count(key) for what, key in told.items()}
-        said = ", ".join([f"{count:,} {what}" for what, count in counts.items() if count])
-        if said:
-            logger.info("What pages said: %s", said)
+            keys[f"disallow {category}"] = names.PREFERENCES.format(category, DISALLOWED)
+        counts = {what: self._stats.count(key) for what, key in keys.items()}
+        summary = ", ".join([f"{count:,} {what}" for what, count in counts.items() if count])
+        if summary:
+            logger.info("What pages said: %s", summary)
 
 
-def _source_of_nofollow(said: PageDirectives) -> str:
+def _source_of_nofollow(page: PageDirectives) -> str:
     for terms in ((NOFOLLOW, NONE), (NOINDEX,)):  # the second closes links in the text of 1996-98
-        for statement in said.statements:
+        for statement in page.statements:
             if statement.name.lower() in terms:
                 return statement.source
     return ""

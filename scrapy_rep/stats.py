@@ -147,8 +147,8 @@ class RepStats:
     def redirected_on(self, authority: Authority, followed: int) -> None:
         """Warn once of a site whose robots.txt redirects on and on, so that it has no rules."""
         if _is_new(authority, self._redirecting):
-            said = "robots.txt of %s redirects more than %d times, so the site has no rules"
-            logger.warning(said, authority, followed)
+            message = "robots.txt of %s redirects more than %d times, so the site has no rules"
+            logger.warning(message, authority, followed)
 
     def deferral_begins(self, authority: Authority, seconds: float) -> None:
         """Log once that the requests to an unreachable site wait for the next attempt."""
@@ -157,11 +157,11 @@ class RepStats:
                 "Requests to %s wait for its robots.txt; next attempt in %.0f s", authority, seconds
             )
 
-    def deferral_ends(self, authority: Authority, why: str) -> None:
+    def deferral_ends(self, authority: Authority, reason: str) -> None:
         """Log why the requests to a site wait for its robots.txt no longer, if they did."""
         if authority in self._deferred:
             self._deferred.discard(authority)
-            logger.info("robots.txt of %s %s", authority, why)
+            logger.info("robots.txt of %s %s", authority, reason)
 
     def own_fault(self, where: str, error: BaseException, then: str = _REFUSED) -> None:
         """Log a fault in this package or in what it uses, and the consequence.
@@ -170,12 +170,12 @@ class RepStats:
         """
         logger.error("%s failed (%s); %s", where, printable_error(error), then)
 
-    def store_failed(self, why: str) -> None:
+    def store_failed(self, reason: str) -> None:
         """Log that the store fails, and the consequence."""
         logger.warning(
             "The robots.txt store fails (%s): each worker fetches for itself and, if this lasts, "
             "keeps the pace of a site by itself",
-            printable(why),
+            printable(reason),
         )
 
     def store_answers(self, seconds: float) -> None:
@@ -225,8 +225,8 @@ class RepStats:
         forbidden, unreachable = self.count(FORBIDDEN), self.count(UNREACHABLE)
         if forbidden or unreachable:
             counts = (forbidden, "forbidden"), (unreachable, "with robots.txt unreachable")
-            said = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-            logger.warning("No request was allowed: %s", said)
+            summary = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+            logger.warning("No request was allowed: %s", summary)
 
     def count(self, key: str) -> int:
         """Return what a stat has come to."""

@@ -178,12 +178,12 @@ async def test_a_custom_downloader_may_lack_what_it_does_not_need(site: Site) ->
     assert not result.lines("does not know this Scrapy")
 
 
-def test_there_are_at_most_fifteen_names() -> None:
+def test_there_are_at_most_sixteen_names() -> None:
     """Each further one is a way in which a new version of Scrapy can break this package."""
     names = {part for path in NAMES for part in path.split(".")}
     documented = {"engine", "schedule", "connector"}
     documented |= {"DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"}
-    assert len(names - documented) <= 15
+    assert len(names - documented) <= 16
 
 
 def test_places_are_lent_on_top_of_a_limit_that_is_set_meanwhile() -> None:

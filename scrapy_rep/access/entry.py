@@ -33,19 +33,20 @@ UNAUTHORIZED = 401
 """The status that asks for a login (RFC 9110 section 15.5.2)."""
 
 _MOST_REFUSED = 20
-"""Refused askers that are told apart: once so many were refused, a refusal holds for all."""
+"""Refused requesters that are told apart: once so many were refused, a refusal holds for all."""
 
 
-class Asker(NamedTuple):
+class Requester(NamedTuple):
     """The properties of a request that may decide whether a robots.txt is refused to it.
 
     ``way`` is how it is sent: through which proxy, from which address and as which browser; "" for
-    none of these. ``login`` is its ``Authorization``, and ``name`` a ``User-Agent`` of its own.
+    none of these. ``login`` is its ``Authorization``, and ``user_agent`` a ``User-Agent`` of its
+    own.
     """
 
     way: str = ""
     login: bytes | None = None
-    name: bytes | None = None
+    user_agent: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Answer:
     the exchange that brought it, "" if nothing listened to ``robots_fetched``.
 
     The last three belong to a refusal. ``proxied`` says that the robots.txt was requested in a
-    special way, such as through a proxy, and ``refused_to`` holds the askers that were refused;
+    special way, such as through a proxy, and ``refused_to`` holds the requesters that were refused;
     neither is stored. ``refused_as`` is the ``User-Agent`` of the last such request.
     """
 
@@ -73,7 +74,7 @@ class Answer:
     cut_at: int | None = None
     exchange: str = ""
     proxied: bool = False
-    refused_to: frozenset[Asker] = frozenset()
+    refused_to: frozenset[Requester] = frozenset()
     refused_as: bytes | None = None
 
     @property
@@ -81,21 +82,21 @@ class Answer:
         """False for a refusal: it may be due to how the robots.txt was requested."""
         return self.status not in REFUSALS
 
-    def holds_for(self, asker: Asker) -> bool:
-        """Return whether this says anything about the pages that ``asker`` requests.
+    def holds_for(self, requester: Requester) -> bool:
+        """Return whether this says anything about the pages that ``requester`` requests.
 
         A refusal holds for requests that are sent in the same way: through the same proxy, or
         through none. Of these, a 401 holds for those without a login, and for those whose own login
-        was refused too; any other refusal holds for those without a name of their own, and for
-        those whose own name was refused too.
+        was refused too; any other refusal holds for those without a User-Agent of their own, and
+        for those whose own User-Agent was refused too.
         """
-        # A request that is retried has the name of the crawl in its header.
-        is_plain = self.status == UNAUTHORIZED or asker.name == self.refused_as
-        same = asker._replace(name=None) if is_plain else asker
-        if self.holds_for_all or not self.refused_to.isdisjoint((asker, same)):
+        # A request that is retried has the User-Agent of the crawl in its header.
+        is_plain = self.status == UNAUTHORIZED or requester.user_agent == self.refused_as
+        same = requester._replace(user_agent=None) if is_plain else requester
+        if self.holds_for_all or not self.refused_to.isdisjoint((requester, same)):
             return True
-        own = same.login if self.status == UNAUTHORIZED else same.name
-        if not (self.proxied or asker.way) and own is None:
+        own = same.login if self.status == UNAUTHORIZED else same.user_agent
+        if not (self.proxied or requester.way) and own is None:
             return True
         return len(self.refused_to) >= _MOST_REFUSED
 

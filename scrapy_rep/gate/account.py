@@ -47,7 +47,7 @@ class Account:
     listener's ``IgnoreRequest``, and do not count the request.
 
     ``agent_of(request)`` returns the names that a request goes by; ``weigh`` measures rules again
-    after they have given a verdict; ``sent(request, page)`` is a page as it is sent.
+    after they have given a verdict; ``sent_url(request, page)`` is the URL of a page as it is sent.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class Account:
         signals: SignalSender,
         agent_of: Callable[[Request], tuple[str, ...]],
         weigh: Callable[[Authority, CachedRules], None],
-        sent: Callable[[Request, str], str],
+        sent_url: Callable[[Request, str], str],
     ):
         self._stats = stats
         self._overrides = overrides
         self._signals = signals
         self._agent_of = agent_of
         self._weigh = weigh
-        self._sent = sent
+        self._sent_url = sent_url
         self._rules: WeakKeyDictionary[Exception, RulesInForce] = WeakKeyDictionary()
         """The rules in force at each refusal, from :meth:`refused` until :meth:`ended`."""
 
@@ -73,7 +73,7 @@ class Account:
     def passed(
         self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None = None
     ) -> None:
-        """Tell of a request that goes on, and note what is said about its use.
+        """Tell of a request that goes on, and note what the site says about the use of its page.
 
         ``requested`` is given for a response of another page than was asked for: the URL of the
         request.
@@ -84,10 +84,10 @@ class Account:
                 verdict = cached.verdict(asked.authority, asked.url, asked.agent)
                 if cached.count_verdict():
                     self._weigh(asked.authority, cached)
-            is_page = requested is None
-            delay = self._delay(asked, judgement) if is_page else None
-            said = _preferences(asked, cached) if is_page else None
-            self._tell(RobotsDecision(*asked, verdict, cached.in_force, requested, delay, said))
+            delay = stated = None
+            if requested is None:
+                delay, stated = self._delay(asked, judgement), _preferences(asked, cached)
+            self._tell(RobotsDecision(*asked, verdict, cached.in_force, requested, delay, stated))
         note(asked.request, judgement.noted)
         if judgement.verdict is not None:
             if judgement.override is not None:
@@ -153,8 +153,8 @@ class Account:
 
         ``url`` is the URL of the page that the request is for, if that is not its own.
         """
-        said = f"{cause}: {detail}" if detail else str(cause)
-        self._stats.unreachable(request.method, url or request.url, said)
+        reason = f"{cause}: {detail}" if detail else str(cause)
+        self._stats.unreachable(request.method, url or request.url, reason)
         return RobotsUnreachable(authority, cause, detail=detail)
 
     def ended(self, request: Request, error: Exception, final_url: str = "") -> None:
@@ -170,7 +170,7 @@ class Account:
         if not self._signals.is_heard(robots_decided):
             return
         statement, page = getattr(error, "statement", None), self._page_of(request)
-        said = None if statement is None else {str(statement.category): str(statement.answer)}
+        stated = None if statement is None else {str(statement.category): str(statement.answer)}
         decision = RobotsDecision(
             request,
             final_url or page,
@@ -179,7 +179,7 @@ class Account:
             error.verdict,
             rules,
             requested=page if final_url else None,
-            preferences=said,
+            preferences=stated,
             error=error,
         )
         self._signals.send(robots_decided, decision=decision, request=request)
@@ -196,13 +196,13 @@ class Account:
     def _page_of(self, request: Request) -> str:
         """Return the URL of the page that was asked for; that of the request if it names none."""
         try:
-            return self._sent(request, page_of(request))
+            return self._sent_url(request, page_of(request))
         except ValueError:
             return request.url
 
     def _delay(self, asked: Asked, judgement: Judgement) -> float | None:
         """Return the interval in seconds that the rules ask for; None if none, or overridden."""
-        pace = None if judgement.pace is None else judgement.pace.pace
+        pace = None if judgement.pace is None else judgement.pace.requested
         if pace is None or asked.authority in self._overrides:
             return None
         return round(pace.interval, 3) or None
@@ -213,5 +213,5 @@ def _preferences(asked: Asked, cached: CachedRules) -> dict[str, str] | None:
     robots = cached.robots
     if robots is None or not speaks_of_use(robots):
         return None
-    said = preferences(robots, asked.url, asked.agent)
-    return None if said is None else said.answers or None
+    found = preferences(robots, asked.url, asked.agent)
+    return None if found is None else found.answers or None

@@ -46,7 +46,7 @@ from scrapy_rep.frontier.states import REFUSED, Block, State, Unblocked
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
-from scrapy_rep.sites.asking import asker_of
+from scrapy_rep.sites.asking import requester_of
 from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class Judged(NamedTuple):
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch; ``sent(request, page)`` returns the URL of a
-    page as it is sent.
+    ``clock()`` is in seconds since the epoch; ``sent_url(request, page)`` returns the URL of
+    a page as it is sent.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Gate:
         account: Account,
         stats: RepStats,
         clock: Callable[[], float],
-        sent: Callable[[Request, str], str],
+        sent_url: Callable[[Request, str], str],
         defer_unreachable: float,
     ):
         self._identity = identity
@@ -109,7 +109,7 @@ class Gate:
         self._account = account
         self._stats = stats
         self._clock = clock
-        self._sent = sent
+        self._sent_url = sent_url
         self._defer_unreachable = defer_unreachable
 
     # --- what the frontier asks
@@ -216,13 +216,17 @@ class Gate:
         If the request may pass, the pace that its rules ask for is kept from then on.
         """
         judged: Judged | None = state.judged
-        is_same = judged is not None and judged.cached() is cached and judged.asked == asked[1:]
-        if judged is not None and is_same and not self._judge.may_change(asked.authority):
+        if (
+            judged is not None
+            and judged.cached() is cached
+            and judged.asked == asked[1:]
+            and not self._judge.may_change(asked.authority)
+        ):
             return judged.judgement
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is None and judgement.pace is not None:
-            pace, agent, _ = judgement.pace
-            self._turns.keep(asked.request, asked.authority, pace, agent)
+            requested, agent, _ = judgement.pace
+            self._turns.keep(asked.request, asked.authority, requested, agent)
         state.judged = Judged(asked[1:], ref(cached), judgement)
         return judgement
 
@@ -234,7 +238,7 @@ class Gate:
         page = page_of(request) if PAGE in request.meta else request.url
         authority = state.authority = authority_of(page)
         state.host = "" if authority is None else authority.host
-        state.url = self._sent(request, page)
+        state.url = self._sent_url(request, page)
 
     # --- what the middleware asks
 
@@ -258,7 +262,7 @@ class Gate:
             return None
         authority = state.authority
         if NOFOLLOW_KEY in request.meta and is_marked(request):
-            self._stop_nofollow(request, state.url, authority)
+            self._refuse_nofollow(request, state.url, authority)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
         returned = await self._check(request, state, authority)
@@ -356,13 +360,12 @@ class Gate:
             found = await self._rules(asked, at_hand)
             if found.interrupted:
                 return to_come_back(request)
-            before, judged = turns.interval_of(state.host), state.judged
+            interval, judged = turns.interval_of(state.host), state.judged
             judgement = self._judgement(asked, found, state)
-            is_same = judged is not None and judged.cached() is found
-            if not (is_same and judged.judgement == judgement):
+            if judged is None or judged.cached() is not found or judged.judgement != judgement:
                 self._raise_refusal(asked, found, judgement)
                 self._account.passed(asked, found, judgement)
-            if has_turn and turns.interval_of(state.host) <= before:
+            if has_turn and turns.interval_of(state.host) <= interval:
                 return None
             turns.left(request, was_sent=False)
             waits = turns.arrive(request)
@@ -384,11 +387,11 @@ class Gate:
         if cached is None or cached.refusal is None:
             return None
         is_robots_txt = state.authority.has_its_rules_at(state.url)
-        asker = asker_of(request, state.authority)
-        if asker.name == self._identity.of_fetches:  # Scrapy has added the name
-            asker = asker._replace(name=None)
-        askers = asker._replace(login=None), asker
-        if is_robots_txt or any(map(cached.refusal.holds_for, askers)):
+        requester = requester_of(request, state.authority)
+        if requester.user_agent == self._identity.header_of_fetches:  # Scrapy has added it
+            requester = requester._replace(user_agent=None)
+        requesters = requester._replace(login=None), requester
+        if is_robots_txt or any(map(cached.refusal.holds_for, requesters)):
             return None
         # All that wait here go on at once, so they must not be more than their slot may send.
         self._frontier.sent(request)
@@ -410,7 +413,7 @@ class Gate:
                 state.judged = None  # an exception that is raised refers to the request
             raise judgement.refusal
 
-    def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
+    def _refuse_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Refuse a request from a page that asks not to follow its links; this needs no rules."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)

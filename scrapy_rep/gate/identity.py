@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("scrapy_rep")
 
 _MOST_REMEMBERED = 1_000
-"""Names whose tokens are remembered, and as many User-Agents."""
+"""Values of ``robotstxt_user_agent`` that are remembered, and as many User-Agents."""
 
 
-def name_added_by_scrapy(crawler: Crawler) -> bytes:
+def header_added_by_scrapy(crawler: Crawler) -> bytes:
     """Return the User-Agent that Scrapy's middlewares add to a request that has none.
 
     That is the one of ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``. It
@@ -52,14 +52,14 @@ def name_added_by_scrapy(crawler: Crawler) -> bytes:
     return (added.get("User-Agent") or b"").strip()
 
 
-def name_of_fetches(crawler: Crawler, tokens: Sequence[str]) -> bytes:
+def header_of_fetches(crawler: Crawler, tokens: Sequence[str]) -> bytes:
     """Return the User-Agent of robots.txt requests: what Scrapy adds, else the product token.
 
-    A site may answer a request without a name with 403, which would mean that it has no rules. So a
-    crawl without any name, such as one that impersonates a browser, gives the name of Scrapy.
+    A site may answer a request that has none with 403, which would mean that it has no rules. So a
+    crawl without any, such as one that impersonates a browser, gives that of Scrapy.
     """
-    name = product_token(tokens[0]) or default_settings.USER_AGENT
-    return name_added_by_scrapy(crawler) or name.encode()
+    instead = product_token(tokens[0]) or default_settings.USER_AGENT
+    return header_added_by_scrapy(crawler) or instead.encode()
 
 
 class Identity:
@@ -70,32 +70,31 @@ class Identity:
 
     def __init__(self, crawler: Crawler, settings: RepSettings):
         self._crawler = crawler
-        self._names = lru_cache(_MOST_REMEMBERED)(self._named)
-        self._tokens = lru_cache(_MOST_REMEMBERED)(self._derived)
+        self._checked = lru_cache(_MOST_REMEMBERED)(self._check)
+        self._of_header = lru_cache(_MOST_REMEMBERED)(self._read_header)
         self._profile = named(settings.profile)
         self._warned = False
-        self._setting = self._named(settings.user_agent) if settings.user_agent else None
-        chosen = self._of_spider()
-        if chosen:
-            self._chosen(chosen)
+        self._of_setting = self._check(settings.user_agent) if settings.user_agent else None
+        if value := self._value_of_spider():
+            self._of_value(value)
 
     def open(self) -> None:
         """Read the User-Agent of the spider now, as Scrapy does when the spider is opened."""
-        _ = self.of_fetches, self.name_to_give
+        _ = self.header_of_fetches, self.header_to_give
 
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request`` in order of preference.
 
         Raises ``ValueError`` if its meta or the spider names no product token.
         """
-        chosen = request.meta.get("robotstxt_user_agent") or self._of_spider()
-        if chosen:
-            return self._chosen(chosen)
-        if self._setting is not None:
-            return self._setting
+        value = request.meta.get("robotstxt_user_agent") or self._value_of_spider()
+        if value:
+            return self._of_value(value)
+        if self._of_setting is not None:
+            return self._of_setting
         headers = request.headers if has_headers(request) else None
-        sent = headers.get("User-Agent") if headers else None
-        return self._tokens(sent) if sent else self._of_settings
+        user_agent = headers.get("User-Agent") if headers else None
+        return self._of_header(user_agent) if user_agent else self._of_project
 
     def usable(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``, or of the crawl if it names no product token."""
@@ -105,14 +104,14 @@ class Identity:
             return self.default
 
     @cached_property
-    def of_fetches(self) -> bytes:
+    def header_of_fetches(self) -> bytes:
         """The User-Agent with which robots.txt files are requested."""
-        return name_of_fetches(self._crawler, self.default)
+        return header_of_fetches(self._crawler, self.default)
 
     @cached_property
-    def name_to_give(self) -> bytes | None:
+    def header_to_give(self) -> bytes | None:
         """The User-Agent to give a robots.txt request; ``None`` where Scrapy adds one."""
-        return None if name_added_by_scrapy(self._crawler) else self.of_fetches
+        return None if header_added_by_scrapy(self._crawler) else self.header_of_fetches
 
     @property
     def default(self) -> tuple[str, ...]:
@@ -120,47 +119,46 @@ class Identity:
 
         Those of the settings, if the spider has none that can be used.
         """
-        chosen = self._of_spider()
-        if chosen:
+        if value := self._value_of_spider():
             try:
-                return self._chosen(chosen)
+                return self._of_value(value)
             except ValueError:  # it was set in the middle of the crawl
                 pass
-        return self._setting or self._of_settings
+        return self._of_setting or self._of_project
 
     @property
     def searched_for(self) -> tuple[str, ...]:
         """The product tokens in :attr:`default`: what robots.txt files are searched for."""
-        found = [token_of(name, self._profile) for name in self.default]
+        found = [token_of(text, self._profile) for text in self.default]
         return tuple(token for token in found if token) or (DEFAULT,)
 
-    def _of_spider(self) -> Any:
+    def _value_of_spider(self) -> Any:
         return getattr(self._crawler.spider, "robotstxt_user_agent", None)
 
-    def _chosen(self, chosen: Any) -> tuple[str, ...]:
-        """Return the names that a request or the spider has chosen."""
+    def _of_value(self, value: Any) -> tuple[str, ...]:
+        """Return the tokens that a request or the spider names as ``robotstxt_user_agent``."""
         try:
-            return self._names(tuple(chosen) if isinstance(chosen, list) else chosen)
+            return self._checked(tuple(value) if isinstance(value, list) else value)
         except TypeError:  # it cannot be hashed
             why = "must be a product token or a list of them"
         except ValueError as error:
             why = str(error)
-        raise ValueError(f"robotstxt_user_agent = {chosen!r}: {why}")
+        raise ValueError(f"robotstxt_user_agent = {value!r}: {why}")
 
-    def _named(self, chosen: Any) -> tuple[str, ...]:
-        """Return the names that were chosen; warn of one in which there is no token.
+    def _check(self, value: Any) -> tuple[str, ...]:
+        """Return the texts of a value; warn of one in which there is no token.
 
-        They are returned as they were chosen, because other profiles, which an override may set,
-        find another token in them.
+        They are returned as they are, because other profiles, which an override may set, find
+        another token in them.
         """
-        names = product_tokens(chosen)
-        for name in names:
-            if name != DEFAULT and token_of(name, self._profile) is None:
-                self._warn_of_nameless(name)
-        return names
+        texts = product_tokens(value)
+        for text in texts:
+            if text != DEFAULT and token_of(text, self._profile) is None:
+                self._warn_of_nameless(text)
+        return texts
 
     @cached_property
-    def _of_settings(self) -> tuple[str, ...]:
+    def _of_project(self) -> tuple[str, ...]:
         """The token in the User-Agent of the project, in the first one that is not empty.
 
         Scrapy gives it to requests that have none. An empty one only hides the name: which rules
@@ -168,15 +166,15 @@ class Identity:
         """
         settings = self._crawler.settings
         default = without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS"))
-        chosen = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
-        added = Headers({"User-Agent": chosen or ""})
+        own = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
+        added = Headers({"User-Agent": own or ""})
         user_agent = Headers(default).get("User-Agent") or added.get("User-Agent") or b""
         token = product_token(user_agent.decode("latin-1"))
         if token is None:
             self._warn_of_nameless(user_agent)
         return (token or DEFAULT,)
 
-    def _derived(self, user_agent: bytes) -> tuple[str, ...]:
+    def _read_header(self, user_agent: bytes) -> tuple[str, ...]:
         """Return the token in the header of a request, or those of the crawl if there is none.
 
         A browser's value hides the name, too. A middleware may choose one behind the gate. Copies
@@ -184,14 +182,14 @@ class Identity:
         as the request itself was.
         """
         token = product_token(user_agent.decode("latin-1"))
-        return self._of_settings if token is None else (token,)
+        return self._of_project if token is None else (token,)
 
     def _warn_of_nameless(self, user_agent: str | bytes) -> None:
         if not self._warned:
             self._warned = True
-            said = f'The User-Agent "{printable(user_agent)}" names no crawler'
+            quoted = f'The User-Agent "{printable(user_agent)}" names no crawler'
             logger.warning(
                 "%s, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product "
                 "token of your crawler",
-                said if user_agent.strip() else "No User-Agent is set",
+                quoted if user_agent.strip() else "No User-Agent is set",
             )

@@ -80,9 +80,10 @@ class Judge:
             self._weigh(asked.authority, cached)
         pace, refusal = self._pace(asked, cached, overrides), None
         if self._use is not None:
-            noted = self._use.said(asked, cached)
+            noted = self._use.noted(asked, cached)
             refusal = self._use.refusal(asked, noted)
-        if pace.pace is not None and (found := self._paces.refusal(pace.pace)) is not None:
+        requested = pace.requested
+        if requested is not None and (found := self._paces.refusal(requested)) is not None:
             refusal = RobotsForbidden(found, asked.authority, by=BY_PACE)
         # The robots.txt itself is always allowed (RFC 9309 section 2.2.2).
         if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
@@ -98,7 +99,7 @@ class Judge:
         self._weigh(asked.authority, cached)
         if not verdict.allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
-        noted = None if self._use is None else self._use.said(asked, cached)
+        noted = None if self._use is None else self._use.noted(asked, cached)
         return Judgement(verdict=verdict, override=override, noted=noted)
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
@@ -122,7 +123,7 @@ class Judge:
             return False
         if self._use is not None and self._use.may_refuse(cached):
             return False
-        pace = self._pace(asked, cached, None).pace
+        pace = self._pace(asked, cached, None).requested
         return pace is None or self._paces.refusal(pace) is None
 
     def may_change(self, authority: Authority) -> bool:

@@ -25,12 +25,12 @@ logger = logging.getLogger("scrapy_rep")
 
 
 class PaceToKeep(NamedTuple):
-    """The pace of a URL, None for no pace.
+    """The pace that is requested for a URL, None for no pace.
 
     ``agent`` is the agent that has to keep it, or a name for ``override``, which sets it.
     """
 
-    pace: RequestedPace | None
+    requested: RequestedPace | None
     agent: tuple[str, ...]
     override: Override | None = None
 
@@ -135,5 +135,5 @@ class AppliedOverrides:
         if own is not None and self._paces.refusal(own) is not None:
             return pace.override
         longest = self._paces.longest
-        intervals = [0.0 if each is None else each.kept(longest) for each in (own, pace.pace)]
+        intervals = [0.0 if each is None else each.kept(longest) for each in (own, pace.requested)]
         return pace.override if intervals[0] != intervals[1] else None

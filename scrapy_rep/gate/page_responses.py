@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 DIRECTIVES: WeakKeyDictionary[Response, PageDirectives] = WeakKeyDictionary()
-"""What pages ask of the crawler, as far as its responses were read in a crawl."""
+"""What pages ask of the crawler, as far as the spider middleware has read them."""
 
 _preferences: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
@@ -66,19 +66,11 @@ def page_directives(
     ``rfc9309``. Raises ``ValueError`` for an agent without a name and for an unknown profile, but
     never because of a response.
     """
-    said = DIRECTIVES.get(response)
-    if said is not None and agent is None and profile is None:
-        return said
+    known = DIRECTIVES.get(response)
+    if known is not None and agent is None and profile is None:
+        return known
     tokens = () if agent is None else tokens_of(product_tokens(agent), RFC9309)
     return read(page_source(response), tokens, named(profile or RFC9309))
-
-
-def page_directives_in_a_crawl(
-    response: Response, agent: tuple[str, ...], profile: Profile
-) -> PageDirectives:
-    """Return what a page asks of the crawler, and keep it for callbacks."""
-    said = DIRECTIVES[response] = read(page_source(response), tokens_of(agent, RFC9309), profile)
-    return said
 
 
 def usage_preferences(

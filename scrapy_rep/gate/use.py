@@ -89,7 +89,7 @@ class UseOfPages:
             return False
         return bool(self._tokens) or speaks_of_use(robots)
 
-    def said(self, asked: Asked, cached: CachedRules) -> Noted | None:
+    def noted(self, asked: Asked, cached: CachedRules) -> Noted | None:
         """Return what a site says about a page before it is fetched; None if it says nothing."""
         url, robots = asked.url, cached.robots
         speaks = robots is not None and speaks_of_use(robots)
@@ -122,15 +122,15 @@ class UseOfPages:
             for token in tokens:
                 verdict = refusal_by_name(robots, url, token)
                 if verdict is not None:
-                    said = PRODUCT_TOKEN, purpose, token, DISALLOWED, ROBOTS_TXT, verdict.line
-                    found.append(Statement(*said))
+                    fields = PRODUCT_TOKEN, purpose, token, DISALLOWED, ROBOTS_TXT, verdict.line
+                    found.append(Statement(*fields))
         return Preferences(tuple(found))
 
 
 def _reason(statement: Statement, purpose: str) -> str:
     """Return the reason in words of this package: it holds no text of the site."""
     if statement.vocabulary == PRODUCT_TOKEN:
-        said = f"the group of {statement.value}"
+        source = f"the group of {statement.value}"
     else:
-        said = VOCABULARIES[statement.vocabulary].line
-    return f"{said} disallows {purpose}"
+        source = VOCABULARIES[statement.vocabulary].line
+    return f"{source} disallows {purpose}"

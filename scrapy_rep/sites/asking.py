@@ -2,9 +2,9 @@
 
 At first a fetch takes only the transport of the page's request: its proxy, and the other
 :data:`TRANSPORT_KEYS`. If a site refuses the question as it was put, that does not mean that it has
-no rules: then the fetch asks once more, with the login or the name of the page, or the headers of
-the crawl (:data:`SECOND_QUESTIONS`). The redirects of a fetch share cookies, which are gone at its
-end: nothing of them reaches a page, and no cookie of a page reaches them.
+no rules: then the fetch asks once more, with the login or the User-Agent of the page, or the
+headers of the crawl (:data:`SECOND_QUESTIONS`). The redirects of a fetch share cookies, which are
+gone at its end: nothing of them reaches a page, and no cookie of a page reaches them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrapy.utils.url import url_is_from_any_domain
 from w3lib.http import basic_auth_header
 
 from scrapy_rep.access.authority import usable_authority_of
-from scrapy_rep.access.entry import REFUSALS, UNAUTHORIZED, Asker
+from scrapy_rep.access.entry import REFUSALS, UNAUTHORIZED, Requester
 from scrapy_rep.scrapy_names import PROXY_LOGIN, has_headers
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ class Again(Enum):
     """What the second request for a robots.txt adds to the first."""
 
     LOGIN = "the login of the page, if it is for this very authority"
-    NAME = "the User-Agent of the page, if that is another one"
+    USER_AGENT = "the User-Agent of the page, if that is another one"
     NEGOTIATION = "the Accept and Accept-Encoding of the crawl"
 
 
 SECOND_QUESTIONS: dict[int, Again] = {
     UNAUTHORIZED: Again.LOGIN,
-    **dict.fromkeys(REFUSALS - {UNAUTHORIZED}, Again.NAME),
+    **dict.fromkeys(REFUSALS - {UNAUTHORIZED}, Again.USER_AGENT),
     406: Again.NEGOTIATION,
     415: Again.NEGOTIATION,
 }
@@ -77,7 +77,7 @@ class Question:
     """What the requests of one fetch take over from ``page_request`` and from earlier answers.
 
     ``uri`` is that of the current hop, ``trail`` are the redirects that were followed. ``copy`` is
-    what a conditional request may confirm. ``numbers`` yields a number for each request that may
+    what a conditional request may confirm. ``requests_left`` yields once for each request that may
     still be made, ``most`` in all, and ``request`` is the last one that was made. ``again`` is what
     the answers so far have called for.
     """
@@ -87,8 +87,8 @@ class Question:
     ):
         self.uri = authority.robots_uri
         self.trail: list[str] = []
-        self.asker = asker_of(page_request, authority)
-        self.numbers = iter(range(most))
+        self.requester = requester_of(page_request, authority)
+        self.requests_left = iter(range(most))
         self.request: Request | None = None
         self.authority = authority
         self._page_request = page_request
@@ -116,13 +116,14 @@ class Question:
         keys = (*TRANSPORT_KEYS, PROXY_LOGIN) if "proxy" in page else TRANSPORT_KEYS
         return {key: page[key] for key in keys if key in page}
 
-    def headers(self, name: bytes | None, *, negotiates: bool) -> dict[str, Any]:
-        """Return the headers of the next request; the User-Agent is ``name``, unless refused.
+    def headers(self, user_agent: bytes | None, *, negotiates: bool) -> dict[str, Any]:
+        """Return the headers of the next request; it has ``user_agent``, unless that was refused.
 
         ``negotiates`` says that the download handler sets ``Accept`` and the like by itself.
         """
-        name = self.asker.name if Again.NAME in self.again else name
-        given: dict[str, Any] = {"User-Agent": name, "Cookie": self._cookie()}
+        if Again.USER_AGENT in self.again:
+            user_agent = self.requester.user_agent
+        given: dict[str, Any] = {"User-Agent": user_agent, "Cookie": self._cookie()}
         kept_back = {**_KEPT_BACK}
         if negotiates:
             kept_back.update(dict.fromkeys(_NEGOTIATION))
@@ -131,7 +132,7 @@ class Question:
         if not self._is_at_home:
             kept_back["Authorization"] = None
         elif Again.LOGIN in self.again:
-            given["Authorization"] = self.asker.login
+            given["Authorization"] = self.requester.login
         if self._page_request is not None and PROXY_LOGIN in self.meta():
             given["Proxy-Authorization"] = self._page_request.headers.get("Proxy-Authorization")
         if (copy := self.validated) is not None:
@@ -152,16 +153,16 @@ class Question:
         given: Any = SimpleNamespace(info=lambda: fields)  # all that a jar asks of a response
         jar.extract_cookies(given, UrlRequest(self.uri))  # noqa: S310
 
-    def is_asked_again(self, status: int) -> bool:
-        """Return whether the same hop is asked once more, because it answered with ``status``."""
+    def ask_again(self, status: int) -> bool:
+        """Note what an answer with ``status`` calls for; return whether the hop is asked again."""
         again = SECOND_QUESTIONS.get(status)
         if again is None or again in self.again or (again is Again.LOGIN and not self._is_at_home):
             return False
         self.again.add(again)
-        if again is Again.NAME:
-            asked_as = None if self.request is None else self.request.headers.get("User-Agent")
-            return self.asker.name not in (None, asked_as)
-        return again is not Again.LOGIN or self.asker.login is not None
+        if again is Again.USER_AGENT:
+            sent = None if self.request is None else self.request.headers.get("User-Agent")
+            return self.requester.user_agent not in (None, sent)
+        return again is not Again.LOGIN or self.requester.login is not None
 
     def _cookie(self) -> bytes | None:
         if self._cookies is None:
@@ -171,13 +172,13 @@ class Question:
         return request.get_header("Cookie", "").encode("latin-1") or None
 
 
-def asker_of(page_request: Request | None, authority: Authority) -> Asker:
+def requester_of(page_request: Request | None, authority: Authority) -> Requester:
     """Return the traits of a request that may make ``authority`` refuse its robots.txt."""
     if page_request is None:
-        return Asker()
+        return Requester()
     is_sent = has_headers(page_request) and usable_authority_of(page_request.url) == authority
-    name = page_request.headers.get("User-Agent") if is_sent else None
-    return Asker(way_of(page_request.meta), login_of(page_request, authority), name or None)
+    user_agent = (page_request.headers.get("User-Agent") or None) if is_sent else None
+    return Requester(way_of(page_request.meta), login_of(page_request, authority), user_agent)
 
 
 def way_of(meta: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Entry, without_proxied
 from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, standing
-from scrapy_rep.sites.asking import asker_of
+from scrapy_rep.sites.asking import requester_of
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 
@@ -140,10 +140,10 @@ class RobotsCache:
         """
         cached, now = self._resident.get(authority), self._clock()
         if cached is None:
-            return self._look_up(authority, request)
+            return self._bring_back(authority, request)
         if cached.since <= now < cached.until:
             self._resident.move_to_end(authority)
-            return _if_for(request, authority, cached)
+            return _if_it_holds(authority, request, cached)
         current = standing(cached.entry, now, self._policy)
         if current.decision is Decision.WAIT:
             return Miss(cached.entry, is_resident=True)
@@ -155,7 +155,7 @@ class RobotsCache:
             cached = self._cached(authority, cached.entry, current, now)
             self._keep(authority, cached)
         cached.until = current.until
-        return _if_for(request, authority, cached)
+        return _if_it_holds(authority, request, cached)
 
     def begin(self, authority: Authority, request: Any, miss: Miss) -> None:
         """Begin a refresh, or join the one under way, after :meth:`consult` returned ``miss``.
@@ -175,7 +175,7 @@ class RobotsCache:
         found: CachedRules | Miss = miss
         while isinstance(found, Miss):
             flight = self._flight(authority, request, found)
-            found = _if_for(request, authority, await flight.wait(request))
+            found = _if_it_holds(authority, request, await flight.wait(request))
         return found
 
     async def lookup(self, authority: Authority, request: Any) -> CachedRules:
@@ -286,7 +286,7 @@ class RobotsCache:
         self._keep(authority, cached)
         return cached
 
-    def _look_up(self, authority: Authority, request: Any) -> CachedRules | Miss:
+    def _bring_back(self, authority: Authority, request: Any) -> CachedRules | Miss:
         """Return what was evicted or stored, if neither that nor a listener has to be awaited."""
         if authority in self._flights:
             return Miss()
@@ -302,7 +302,7 @@ class RobotsCache:
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, request, Miss(entry, is_resident=True))
-        return _if_for(request, authority, cached)
+        return _if_it_holds(authority, request, cached)
 
     def _cached(
         self, authority: Authority, entry: Entry, current: Standing, now: float
@@ -346,11 +346,11 @@ class RobotsCache:
             self._stats.inc(names.EVICTED)
 
 
-def _if_for(request: Any, authority: Authority, cached: CachedRules) -> CachedRules | Miss:
+def _if_it_holds(authority: Authority, request: Any, cached: CachedRules) -> CachedRules | Miss:
     """Return ``cached``, or a miss if it is a refusal that does not hold for ``request``."""
     if cached.refusal is None:
         return cached
-    asker = asker_of(request, authority)
-    if cached.refusal.holds_for(asker):
+    requester = requester_of(request, authority)
+    if cached.refusal.holds_for(requester):
         return cached
-    return Miss(cached.entry, is_resident=True, asker=asker)
+    return Miss(cached.entry, is_resident=True, requester=requester)

@@ -30,8 +30,8 @@ grown."""
 _ENTRY_SIZE = 1_000
 """Octets that an authority costs besides its rules: measured, rounded up."""
 
-_ASKER_SIZE = 200
-"""Octets of a request that was refused, besides its name, with its place in the set."""
+_REQUESTER_SIZE = 200
+"""Octets of a request that was refused, besides its User-Agent, with its place in the set."""
 
 _TEXT_SIZE = 100
 """Octets of a text where Python cannot say: PyPy's ``getsizeof`` raises without a default."""
@@ -82,7 +82,7 @@ class CachedRules:
             return RulesInForce("unreachable", since, cause=cause, failed_exchange=failed)
         outcome: Basis
         if self.robots is not None:
-            outcome = "stale" if failure is not None else "rules"
+            outcome = "stale" if self.stale else "rules"
         else:
             outcome = "unavailable" if self.decision is Decision.ALLOW_ALL else "denied"
         return RulesInForce(
@@ -162,8 +162,8 @@ def _size_of(entry: Entry, parsed: Answer | None) -> int:
         if answer is not None:
             texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)
             size += sum(getsizeof(text, _TEXT_SIZE) for text in texts)
-            names = (asker.name for asker in answer.refused_to)
-            size += sum(_ASKER_SIZE + getsizeof(name, _TEXT_SIZE) for name in names)
+            user_agents = [requester.user_agent for requester in answer.refused_to]
+            size += sum(_REQUESTER_SIZE + getsizeof(each, _TEXT_SIZE) for each in user_agents)
             if answer is not parsed and answer.body is not None:
                 size += len(answer.body)
     return size

@@ -61,24 +61,24 @@ class TooManyRequestsError(IgnoreRequest):
 class Exchange:
     """What is received in one exchange; ``limit`` is how many octets of a body are read.
 
-    ``numbers`` yields a number for each request that its fetch may still make. ``received`` is
+    ``requests_left`` yields once for each request that its fetch may still make. ``received`` is
     called with the request, the response as the server sent it, and whether its body was cut at the
     limit.
     """
 
-    def __init__(self, limit: int, numbers: Iterator[int], received: Received):
+    def __init__(self, limit: int, requests_left: Iterator[int], received: Received):
         self.octets = 0
         """The octets of the body that have come, as far as the download handler reports them."""
         self.has_codings = False
         """Whether the head of the response announced a content coding."""
-        self.was_shown = False
-        """Whether the response was seen as it came; a custom downloader may not show it."""
+        self.was_announced = False
+        """Whether Scrapy's signals told of the response; a custom downloader may not send them."""
         self.has_failed = False
         """Whether the last download has brought no response, or was not made."""
         self.slot = ""
         """The downloader slot of its requests, which is for them alone."""
         self._limit = limit
-        self._numbers = numbers
+        self._requests_left = requests_left
         self._received = received
         self._running: Deferred[Response] | None = None
 
@@ -91,7 +91,7 @@ class Exchange:
         :class:`TooManyRequestsError` if the fetch may make no more.
         """
         self.has_failed = True
-        if next(self._numbers, None) is None:
+        if next(self._requests_left, None) is None:
             raise TooManyRequestsError("other components repeat its requests without end")
         # Headers without a value are for middlewares alone. scrapy-impersonate would send them, and
         # some servers answer an empty Range with 416, as if there were no robots.txt.
@@ -121,7 +121,7 @@ class Exchange:
         """Note the head of a response."""
         self.octets = 0
         self.has_codings = _CODINGS in headers
-        self.was_shown = False
+        self.was_announced = False
 
     def receive(self, octets: bytes) -> None:
         """Note a piece of the body; raise ``StopDownload`` if that is more than is read."""
@@ -131,7 +131,7 @@ class Exchange:
 
     def end(self, request: Request, response: Response) -> None:
         """Note the whole response, and keep its codings from other components."""
-        self.was_shown = True
+        self.was_announced = True
         self.has_failed = False  # a handler of an older kind is not run by this
         try:
             self._received(request, response, self.is_cut)
@@ -206,24 +206,24 @@ def listen(crawler: Crawler, places: FetchPlaces) -> None:
     further piece of its body.
     """
     for listener, signal in (
-        (_begun, signals.headers_received),
-        (_received, signals.bytes_received),
-        (_ended, signals.response_downloaded),
+        (_headers_received, signals.headers_received),
+        (_bytes_received, signals.bytes_received),
+        (_response_downloaded, signals.response_downloaded),
         (places.fetched, signals.request_left_downloader),
     ):
         crawler.signals.connect(listener, signal=signal)
 
 
-def _begun(headers: Headers, request: Request) -> None:
+def _headers_received(headers: Headers, request: Request) -> None:
     if (exchange := request.meta.get(EXCHANGE)) is not None:
         exchange.begin(headers)
 
 
-def _received(data: bytes, request: Request) -> None:
+def _bytes_received(data: bytes, request: Request) -> None:
     if (exchange := request.meta.get(EXCHANGE)) is not None:
         exchange.receive(data)
 
 
-def _ended(response: Response, request: Request) -> None:
+def _response_downloaded(response: Response, request: Request) -> None:
     if (exchange := request.meta.get(EXCHANGE)) is not None:
         exchange.end(request, response)

@@ -102,7 +102,7 @@ def _lacks_a_file(error: BaseException) -> bool:
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
-    ``clock()`` is in seconds since the epoch. ``name()`` is the User-Agent to send, or ``None``
+    ``clock()`` is in seconds since the epoch. ``user_agent()`` is the User-Agent to send, ``None``
     where Scrapy adds one.
     """
 
@@ -114,7 +114,7 @@ class RobotsFetcher:
         stats: RepStats,
         places: FetchPlaces,
         clock: Callable[[], float],
-        name: Callable[[], bytes | None],
+        user_agent: Callable[[], bytes | None],
     ):
         self._crawler = crawler
         self._scrapy = scrapy
@@ -122,9 +122,9 @@ class RobotsFetcher:
         self._stats = stats
         self._places = places
         self._clock = clock
-        self._name = name
+        self._user_agent = user_agent
         self._signals = SignalSender(crawler)
-        self._numbers = count()
+        self._slot_numbers = count()
         listen(crawler, places)
         self._negotiates = cache(self._is_zyte_api)
         self._asked_for_login: dict[Authority, float] = {}
@@ -185,13 +185,15 @@ class RobotsFetcher:
         deadline = monotonic() + self._settings.timeout
         public = True
         while True:
-            exchange = Exchange(self._settings.max_size, question.numbers, announcements.received)
+            exchange = Exchange(
+                self._settings.max_size, question.requests_left, announcements.received
+            )
             request = question.request = self._request(question, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             if exchange.has_failed:
                 raise IgnoreRequest("another component answered in place of a failed download")
-            if not exchange.was_shown:
+            if not exchange.was_announced:
                 announcements.received(request, response, exchange.is_cut, is_changed=True)
             request = question.request = response.request or request  # one may have been repeated
             uri, trail = question.uri, question.trail
@@ -203,7 +205,7 @@ class RobotsFetcher:
                 public = here
             question.answered(response)
             ours = is_of_proxy(request, response)
-            if not ours and question.is_asked_again(response.status):
+            if not ours and question.ask_again(response.status):
                 continue
             if ours or not is_redirect or len(trail) == self._settings.max_redirects:
                 return self._outcome(question, exchange, request, response)
@@ -221,6 +223,8 @@ class RobotsFetcher:
         except BaseException:  # too late, or the crawl closes
             request.meta[EXCHANGE].cancel()
             raise
+        finally:
+            self._scrapy.remove_slot(request.meta[EXCHANGE].slot)
 
     def _request(self, question: Question, exchange: Exchange) -> Request:
         """Return the request of one hop."""
@@ -228,10 +232,10 @@ class RobotsFetcher:
         most = _REFUSED_BEYOND * self._settings.max_size
         meta = {**_META, EXCHANGE: exchange, "download_maxsize": most, **question.meta()}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-        exchange.slot = f"robots.txt {next(self._numbers)} {uri}"
+        exchange.slot = f"robots.txt {next(self._slot_numbers)} {uri}"
         meta["download_slot"] = exchange.slot
         negotiates = self._negotiates(urlsplit(uri).scheme)
-        headers = question.headers(self._name(), negotiates=negotiates)
+        headers = question.headers(self._user_agent(), negotiates=negotiates)
         return Request(uri, callback=NO_CALLBACK, headers=headers, meta=meta)
 
     def _is_zyte_api(self, scheme: str) -> bool:
@@ -272,13 +276,13 @@ class RobotsFetcher:
         if meaning is Meaning.REDIRECT:
             self._stats.redirected_on(question.authority, self._settings.max_redirects)
         if status in REFUSALS:
-            way, asker = way_of(request.meta), question.asker
-            if status == UNAUTHORIZED:  # whatever the name
-                asker = asker._replace(name=None)
+            way, requester = way_of(request.meta), question.requester
+            if status == UNAUTHORIZED:  # whatever the User-Agent
+                requester = requester._replace(user_agent=None)
             # A middleware may have chosen the proxy, for the robots.txt and for its page.
-            asked = frozenset((asker, asker._replace(way=way)))
-            name = request.headers.get("User-Agent")
-            return replace(answer, proxied=bool(way), refused_to=asked, refused_as=name)
+            refused = frozenset((requester, requester._replace(way=way)))
+            user_agent = request.headers.get("User-Agent")
+            return replace(answer, proxied=bool(way), refused_to=refused, refused_as=user_agent)
         if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
             return answer
         return Unreachable(Cause.STATUS, status, wait)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_rep import stats as names
-from scrapy_rep.access.entry import Answer, Asker, Entry, merge, without_proxied
+from scrapy_rep.access.entry import Answer, Entry, Requester, merge, without_proxied
 from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
 from scrapy_rep.access.policy import (
     Decision,
@@ -55,21 +55,21 @@ _POLL = (0.1, 0.5)
 _NOT_WORTH_RETRYING = frozenset({Cause.REDIRECT, Cause.DROPPED, Cause.URL, Cause.CLOSING})
 
 
-_ANYONE = Asker()
+_ANYONE = Requester()
 
 
 class Miss(NamedTuple):
     """What a look-up found of an authority that may not be used as it is.
 
     ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
-    ``is_complete`` that there is nothing more in the store. ``asker`` is set if the entry is a
+    ``is_complete`` that there is nothing more in the store. ``requester`` is set if the entry is a
     refusal that does not hold for the request.
     """
 
     entry: Entry | None = None
     is_resident: bool = False
     is_complete: bool = False
-    asker: Asker = _ANYONE
+    requester: Requester = _ANYONE
 
 
 class Refresher:
@@ -182,7 +182,7 @@ class Refresher:
         """
         known, refresh = miss.entry, miss.is_resident
         first = entry = known if miss.is_complete else await self._newest(authority, known)
-        if self._suffices(entry, refresh, miss.asker):
+        if self._suffices(entry, refresh, miss.requester):
             return entry, None
         wait, longest = _POLL
         end = monotonic() + LEASE_TERM + self._longest_round
@@ -191,7 +191,7 @@ class Refresher:
             if lease == NOT_SHARED:
                 return entry, lease
             if lease is None:
-                if self._suffices(entry, False, miss.asker):
+                if self._suffices(entry, False, miss.requester):
                     return entry, None  # another worker refreshes what may still be used
                 if monotonic() > end:
                     return entry, NOT_SHARED
@@ -200,11 +200,11 @@ class Refresher:
             try:
                 entry = await self._newest(authority, known)
             except BaseException:
-                self.store.release(authority, lease or NOT_SHARED)
+                self.store.release(authority, lease)
                 raise
             entry = self._redated(entry, first)
-            if self._suffices(entry, refresh, miss.asker):  # another worker has put meanwhile
-                self.store.release(authority, lease or NOT_SHARED)
+            if self._suffices(entry, refresh, miss.requester):  # another worker has put meanwhile
+                self.store.release(authority, lease)
                 return entry, None
             if lease is not None:
                 return entry, lease
@@ -235,14 +235,14 @@ class Refresher:
             return entry
         return replace(entry, failure=replace(entry.failure, failed_at=self.clock()))
 
-    def _suffices(self, entry: Entry | None, refresh: bool, asker: Asker = _ANYONE) -> bool:
+    def _suffices(self, entry: Entry | None, refresh: bool, requester: Requester = _ANYONE) -> bool:
         """Return whether ``entry`` is good enough without a fetch.
 
-        It is if it holds for ``asker``, and no fetch is due or, unless this is a ``refresh``, only
-        one in the background.
+        It is if it holds for ``requester``, and no fetch is due or, unless this is a ``refresh``,
+        only one in the background.
         """
         current = standing(entry, self.clock(), self.policy)
-        if current.answer is not None and not current.answer.holds_for(asker):
+        if current.answer is not None and not current.answer.holds_for(requester):
             return False
         return current.fetch is Fetch.NO or (not refresh and current.decision is not Decision.WAIT)
 

@@ -133,7 +133,7 @@ def body_of(response: Response, exchange: Exchange, limit: int) -> tuple[bytes, 
     stopped = "download_stopped" in response.flags
     if stopped and not exchange.is_cut:
         raise IgnoreRequest("another component stopped the download")
-    if exchange.has_codings and not exchange.was_shown and not codings_of(response):
+    if exchange.has_codings and not exchange.was_announced and not codings_of(response):
         raise BrokenBodyError("another component decoded the body, perhaps only half of it")
     return octets_of(response, limit, stopped)
 

@@ -200,10 +200,10 @@ class StoreAdapter:
         """
         if self._store is None or self._outage.is_failing(GET):
             return NOT_SHARED
-        ask: Callable[..., Any] = self._store.lease
+        method: Callable[..., Any] = self._store.lease
         try:
             kinds = (str, type(None))
-            token: str | None = await self._outage.ask(LEASE, kinds, ask, authority, seconds)
+            token: str | None = await self._outage.ask(LEASE, kinds, method, authority, seconds)
         except StoreError:
             return NOT_SHARED
         if token:
@@ -215,9 +215,9 @@ class StoreAdapter:
         if self._store is not None:
             self._tell(LEASE, self._store.renew, authority, token, seconds)
 
-    def release(self, authority: Authority, token: str) -> None:
-        """Give a lease back, unless that was done already."""
-        if self._store is not None and self._leases.get(authority) == token:
+    def release(self, authority: Authority, token: str | None) -> None:
+        """Give a lease back if there is one, unless that was done already."""
+        if self._store is not None and token and self._leases.get(authority) == token:
             del self._leases[authority]
             self._tell(LEASE, self._store.release, authority, token)
 
@@ -235,14 +235,14 @@ class StoreAdapter:
         self._immediate = not isinstance(found, Future)
         return found
 
-    def _tell(self, question: str, tell: Callable[..., None], *args: Any) -> None:
+    def _tell(self, operation: str, method: Callable[..., None], *args: Any) -> None:
         """Call a method that returns nothing; count a failure. Only a put shows that it answers."""
         try:
-            tell(*args)
+            method(*args)
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
-            self._outage.failed(question, error)
+            self._outage.failed(operation, error)
         else:
-            if question == PUT:
+            if operation == PUT:
                 self._outage.answered(PUT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Asker, Entry, Failure, merge
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, Failure, Requester, merge
 
 NOW = 1_700_000_000.0
 RULES = Answer(200, b"Disallow: /\n", fetched_at=NOW)
@@ -108,15 +108,15 @@ def test_only_a_refusal_may_be_due_to_the_request() -> None:
     """What else an answer says, it says to all."""
     for answer in (RULES, MISSING, replace(RULES, proxied=True), Answer(404, proxied=True)):
         assert answer.holds_for_all
-        assert answer.holds_for(Asker("proxy.example:1", b"login"))
+        assert answer.holds_for(Requester("proxy.example:1", b"login"))
     for answer in (REFUSAL, replace(REFUSAL, proxied=True), replace(REFUSAL, status=401)):
         assert not answer.holds_for_all
 
 
 def test_a_refusal_that_may_be_due_to_the_request_holds_for_requests_like_it() -> None:
     """RFC 9309 section 2.3.1.3: of another proxy or login nothing is known; twenty are enough."""
-    direct, proxied = Asker(), Asker("proxy.example:80")
-    login = Asker(login=b"Basic YTpi")
+    direct, proxied = Requester(), Requester("proxy.example:80")
+    login = Requester(login=b"Basic YTpi")
     assert replace(REFUSAL, status=401).holds_for(direct)
     assert not replace(REFUSAL, status=401).holds_for(login)
     assert replace(REFUSAL, status=401, refused_to=frozenset({login})).holds_for(login)
@@ -125,5 +125,5 @@ def test_a_refusal_that_may_be_due_to_the_request_holds_for_requests_like_it() -
     assert REFUSAL.holds_for(login)
     assert not REFUSAL.holds_for(proxied)
     assert not replace(REFUSAL, proxied=True).holds_for(direct)
-    others = frozenset(Asker(f"{number}.example:80") for number in range(20))
+    others = frozenset(Requester(f"{number}.example:80") for number in range(20))
     assert replace(REFUSAL, proxied=True, refused_to=others).holds_for(direct)

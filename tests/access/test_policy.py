@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_rep.access.entry import Answer, Asker, Entry, Failure, merge
+from scrapy_rep.access.entry import Answer, Entry, Failure, Requester, merge
 from scrapy_rep.access.outcome import Cause, Meaning, NotModified, Outcome, Unreachable
 from scrapy_rep.access.policy import (
     DECISIONS,
@@ -388,7 +388,7 @@ def test_a_refusal_through_a_proxy_hides_no_copy_while_the_site_cannot_be_reache
 
 def test_a_refusal_lives_no_longer_because_others_are_refused_as_well() -> None:
     """RFC 9309 section 2.4: who was refused first may be served by now, and asks again."""
-    first, second = Asker("p:1"), Asker("p:2")
+    first, second = Requester("p:1"), Requester("p:2")
     refused = Answer(403, proxied=True, refused_to=frozenset({first}))
     entry = learn(None, refused, NOW, POLICY)
     both = learn(entry, replace(refused, refused_to=frozenset({second})), NOW + 70_000.0, POLICY)

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import MODES, crawl_in_child, visit
-from tests.crawl.middlewares import Component, inner
+from tests.crawl.middlewares import inner, middleware
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import LATE, RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import RequestsSpider
@@ -71,33 +71,26 @@ async def test_a_slot_gets_no_more_of_what_waited_than_it_sends(site: Site, urge
     assert at_once(named) <= 4
 
 
-class WaitsForTheNext(Component):
-    """A middleware that holds the first response until a second request was sent."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self.sent = 0
-        crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
-
-    def _reached(self, request: Request) -> None:
-        self.sent += "number" in request.meta
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Hold it."""
-        while "number" in request.meta and self.sent < 2:
-            await sleep(0.01)
-        return response
-
-
 async def test_a_response_that_a_middleware_holds_keeps_no_page_from_being_sent(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One page at a time: the second one goes when the download of the first has ended."""
+    sent: list[str] = []
+
+    def reached(request: Request) -> None:
+        sent.extend([request.url] * ("number" in request.meta))
+
+    async def hold(request: Request, response: Response) -> Response:
+        while "number" in request.meta and len(sent) < 2:
+            await sleep(0.01)
+        return response
+
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 1_000)
     shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(3)]
-    settings = {"DOWNLOADER_MIDDLEWARES": {WaitsForTheNext: 500}}
-    result = await visit(plans, CONCURRENT_REQUESTS_PER_DOMAIN=1, **settings)
+    settings = {"DOWNLOADER_MIDDLEWARES": {middleware(process_response=hold): 500}}
+    on = {signals.request_reached_downloader: reached}
+    result = await visit(plans, on=on, CONCURRENT_REQUESTS_PER_DOMAIN=1, **settings)
     assert sorted(result.downloaded) == plans
 
 

@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.settings import default_settings
 
-from scrapy_rep.gate.identity import name_of_fetches
+from scrapy_rep.gate.identity import header_of_fetches
 from scrapy_rep.sites.asking import TRANSPORT_KEYS
 from scrapy_rep.sites.store_adapter import crawler_digest
 from tests.crawl.harness import RULED, crawl, crawl_in_child, open_and_private, visit
@@ -81,18 +81,13 @@ async def test_no_header_without_a_value_is_sent(site: Site) -> None:
     assert (result.kinds, len(shop.hits)) == (["forbidden"], 2)
 
 
-class ListSpider(RequestsSpider):
-    """Wants to see every status itself."""
-
-    handle_httpstatus_list = (301, 302, 303, 307, 308, 404, 429, 500, 503)
-
-
 async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
     """Redirects of robots.txt are followed, and failures are failures, whatever the spider sees."""
     robots = [redirect("/rules"), Reply(404, NOTHING), Reply(503, RULES), Reply(429)]
     shops = [site.authority(answer, {"/rules": RULES}) for answer in robots]
     urls = [shop.url("/private") for shop in shops]
-    result = await visit(urls, ListSpider)
+    seen = (301, 302, 303, 307, 308, 404, 429, 500, 503)
+    result = await visit(urls, handle_httpstatus_list=seen)
     assert result.forbidden == urls[:1]
     assert result.downloaded == urls[1:2]
     assert result.unreachable == urls[2:]
@@ -151,39 +146,33 @@ async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
     assert sorted(result.downloaded) == sorted(plans)
 
 
-class SlotOfAProxy:
-    """Chooses the slot of a proxy, as scrapy-rotating-proxies does; here for no page."""
+async def test_no_slot_of_a_middleware_holds_up_a_fetch(site: Site) -> None:
+    """Others would be waited for there, and their delay, while REP_TIMEOUT goes on."""
 
-    def process_request(self, request: Request) -> None:
-        """Choose the slot."""
+    def choose(request: Request) -> None:  # as scrapy-rotating-proxies does; here for no page
         if request.meta.get("dont_obey_robotstxt"):
             request.meta["download_slot"] = "of a proxy"
 
-
-async def test_no_slot_of_a_middleware_holds_up_a_fetch(site: Site) -> None:
-    """Others would be waited for there, and their delay, while REP_TIMEOUT goes on."""
     urls = [shop.url("/open") for shop in site.authorities(3, RULES)]
     slots = {"DOWNLOAD_SLOTS": {"of a proxy": {"delay": 60}}}
-    middlewares = {"DOWNLOADER_MIDDLEWARES": {SlotOfAProxy: 610}}
+    middlewares = {"DOWNLOADER_MIDDLEWARES": {middleware(process_request=choose): 610}}
     result = await visit(urls, REP_TIMEOUT=2, REP_RETRY_DELAYS=[], **slots, **middlewares)
     assert sorted(result.downloaded) == sorted(urls)
 
 
-class AnotherProxy:
-    """Repeats what it takes for a ban, as scrapy-rotating-proxies does; here by no other proxy."""
+async def test_a_missing_file_is_no_ban_for_long(site: Site) -> None:
+    """However many proxies a page is tried with, the site has answered: it has no rules."""
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Each status but 200 is one."""
+    def repeat(request: Request, response: Response) -> Request | Response:  # as by another proxy
         tried = request.meta.get("tried", 0) + 1
         if response.status == 200 or tried > request.meta.get("max_proxies_to_try", 30):
             return response
         return request.replace(meta={**request.meta, "tried": tried}, dont_filter=True)
 
-
-async def test_a_missing_file_is_no_ban_for_long(site: Site) -> None:
-    """However many proxies a page is tried with, the site has answered: it has no rules."""
     shop = site.authority(Reply(404))
-    result = await visit([shop.url("/a")], DOWNLOADER_MIDDLEWARES={AnotherProxy: 610})
+    result = await visit(
+        [shop.url("/a")], DOWNLOADER_MIDDLEWARES={middleware(process_response=repeat): 610}
+    )
     assert result.downloaded == [shop.url("/a")]
     assert len(shop.robots_hits) == 6
 
@@ -292,7 +281,7 @@ async def test_by_which_name_robots_txt_is_requested(
     result = await visit(urls, spider, DOWNLOADER_MIDDLEWARES=without, **settings)
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
-    digest = crawler_digest(name_of_fetches(result.crawler, result.gate.agents(None)))
+    digest = crawler_digest(header_of_fetches(result.crawler, result.gate.agents(None)))
     assert digest == blake2b(name.encode("latin-1"), digest_size=8).hexdigest()
 
 

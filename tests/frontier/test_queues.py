@@ -640,25 +640,18 @@ def test_a_queue_that_a_full_disk_did_not_take_is_made_again(job_of: JobOf) -> N
     assert job.drain(queue) == ["y"]
 
 
-def test_queues_on_disk_leave_half_of_the_files_to_downloads(job_of: JobOf) -> None:
-    """Without a file there is no socket, and a site is closed if its fetch fails for that."""
-    with few_files(80):
+@pytest.mark.parametrize(("files", "before", "sites", "after"), [(80, 0, 80, 20), (200, 120, 5, 0)])
+def test_queues_on_disk_and_downloads_leave_each_other_files(
+    job_of: JobOf, files: int, before: int, sites: int, after: int
+) -> None:
+    """Sockets are files, too: without one a fetch fails. In memory, requests are lost at a stop."""
+    with few_files(files):
         scheduler = scheduler_of(job_of())
-        enqueue(scheduler, 80)
-        sockets = [socket.socket() for _ in range(20)]
+        sockets = [socket.socket() for _ in range(before)]
+        enqueue(scheduler, sites)
+        sockets += [socket.socket() for _ in range(after)]
     for each in sockets:
         each.close()
-    assert len(scheduler) == 80
-    scheduler.close("finished")
-
-
-def test_files_of_others_do_not_count_against_few_queues(job_of: JobOf) -> None:
-    """Those of silent sites, for example: requests that are kept in memory are lost at a stop."""
-    with few_files(200):
-        scheduler = scheduler_of(job_of())
-        sockets = [socket.socket() for _ in range(120)]
-        enqueue(scheduler, 5)
-    for each in sockets:
-        each.close()
-    assert len(scheduler.dqs) == 5
+    assert len(scheduler) == sites
+    assert after or len(scheduler.dqs) == sites
     scheduler.close("finished")

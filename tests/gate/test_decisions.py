@@ -131,7 +131,7 @@ def test_what_was_said_about_the_use_of_a_page_is_forgotten_when_new_rules_say_n
     request = Request(URL)
     asked = ASKED._replace(request=request)
     use = UseOfPages(RepSettings())
-    told.account.passed(asked, told.rules, Judgement(noted=use.said(asked, told.rules)))
+    told.account.passed(asked, told.rules, Judgement(noted=use.noted(asked, told.rules)))
     assert noted_for(request) is not None
     told.account.passed(asked, Told().rules, Judgement())
     assert noted_for(request) is None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Answer, Asker, Entry
+from scrapy_rep.access.entry import Answer, Entry, Requester
 from scrapy_rep.access.outcome import Unreachable
 from scrapy_rep.access.policy import Policy, learn, standing
 from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, UNAVAILABLE, UNREACHABLE
@@ -52,7 +52,7 @@ def test_what_was_learnt_holds_from_then_on_and_a_clock_may_go_back_a_little(ent
 
 def test_the_names_that_are_refused_take_memory() -> None:
     """There are up to 20, as long as requests have them."""
-    names = frozenset(Asker(name=b"browser %d" % n + b"x" * 1_000) for n in range(20))
+    names = frozenset(Requester(user_agent=b"browser %d" % n + b"x" * 1_000) for n in range(20))
     refusal = replace(REFUSED, refused_to=names)
     few, many = (Entry(refusal=each) for each in (REFUSED, refusal))
     sizes = [
@@ -72,6 +72,8 @@ def test_memory_is_reckoned_where_python_does_not_measure_it(
         return default[0]
 
     monkeypatch.setattr("scrapy_rep.sites.cached_rules.getsizeof", getsizeof)
-    refused = Entry(refusal=replace(REFUSED, refused_to=frozenset([Asker(name=b"browser")])))
+    refused = Entry(
+        refusal=replace(REFUSED, refused_to=frozenset([Requester(user_agent=b"browser")]))
+    )
     for entry in (Entry(MISSING), refused, FAILED):
         CachedRules(entry, standing(entry, NOW, Policy()), None, NOW).weigh()

@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Outcome
-from scrapy_rep.sites.asking import asker_of
+from scrapy_rep.sites.asking import requester_of
 from scrapy_rep.sites.refresh import LEASE_TERM
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.stored import StoredEntry
@@ -92,7 +92,7 @@ async def test_a_refusal_to_many_names_ends_with_two_workers_too(
 
     async def fetch(site: Authority, page: Request, _: Any) -> Outcome:
         asked.append(page)
-        return Answer(403, refused_to=frozenset({asker_of(page, site)}))
+        return Answer(403, refused_to=frozenset({requester_of(page, site)}))
 
     benches = [Bench(fetch=fetch, store=store) for store in workers]
     for number in range(24):

@@ -324,15 +324,6 @@ class SharedStoreContract(StoreContract):
         for store in stores:
             store.close()
 
-    def test_a_second_store_sees_what_the_first_flushed(self, store: Store, other: Store) -> None:
-        """Two stores in one place hold the same entries, and the newest of both wins."""
-        keep(store, entry(1, at=NOW), 1)
-        assert told(other.get(authority(1))) == entry(1, at=NOW)
-        other.put(authority(1), entry(2, at=NOW - 5))
-        keep(other, entry(3, at=NOW), 2)
-        assert told(store.get(authority(1))) == entry(1, at=NOW)
-        assert told(store.get(authority(2))) == entry(3, at=NOW)
-
     def test_what_was_put_is_there_after_closing(self, place: Any) -> None:
         """Closing writes what is queued."""
         store = self.make(place)

@@ -144,11 +144,6 @@ def test_a_bomb_inflates_to_no_more_than_the_bound() -> None:
         tracemalloc.stop()
 
 
-def test_another_version_is_a_miss() -> None:
-    """Octets of a later version are dropped, as those of a stranger."""
-    assert decode_answer(b"REP\x02" + octets_of(entry())[4:]) is None
-
-
 def test_an_authority_without_a_robots_txt_takes_less_than_120_octets() -> None:
     """An authority without a robots.txt costs little."""
     answer = Answer(status=404, uri=authority().robots_uri)
