@@ -30,7 +30,7 @@ HOLDERS = {
     attribute: cls
     for cls, attributes in {
         ExecutionEngine: "downloader _slot",
-        Downloader: "active total_concurrency handlers",
+        Downloader: "active total_concurrency handlers slots",
         EngineSlot: "closing inprogress nextcall",
         DownloadHandlers: "_get_handler",
         DownloaderAwarePriorityQueue: "pqueues pqfactory",

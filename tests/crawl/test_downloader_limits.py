@@ -25,7 +25,7 @@ from tests.crawl.middlewares import inner, middleware
 from tests.crawl.pacing import SLOTLESS, SlotlessDownloader, at_once, gaps, taken
 from tests.crawl.plugin import LATE, RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.spiders import RequestsSpider
-from tests.replies import Reply
+from tests.replies import Reply, redirect
 from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
@@ -300,3 +300,20 @@ async def test_long_waits_in_place_let_few_requests_more_be_under_way(site: Site
     plans = [shop.url("/page") for shop in shops]
     await visit(plans, by=inner(obey, 500), CONCURRENT_REQUESTS=2)
     assert at_once(*shops) <= 4
+
+
+class SlotsSpider(RequestsSpider):
+    """Notes which slots the downloader has while a page is read."""
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """Nothing but that note."""
+        self.crawler.stats.set_value("slots", list(self.crawler.engine.downloader.slots))
+        return ()
+
+
+async def test_a_fetch_leaves_no_slot_behind(site: Site, mode: str) -> None:
+    """Scrapy would keep each for a minute or two; the delay of a slot sets a timer for it."""
+    shop = site.authority(RULES)
+    moved = site.authority(redirect(shop.url("/robots.txt")))
+    result = await visit([moved.url("/open")], SlotsSpider, mode=mode, DOWNLOAD_DELAY=0.1)
+    assert result.stats["slots"] == [moved.host]
