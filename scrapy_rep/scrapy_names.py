@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import scrapy
 from scrapy import Request
-from scrapy.core.downloader import Downloader
+from scrapy.core.downloader import Downloader, Slot
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
@@ -221,7 +221,8 @@ class ScrapyNames:
             return
         slots = self._crawler.engine.downloader.slots
         slot = slots.get(key)
-        if slot is not None and not slot.active:
+        # Without asyncio, a request that is cancelled leaves ``active`` before its download ends.
+        if isinstance(slot, Slot) and not (slot.active or slot.transferring):
             del slots[key]
             slot.close()
 

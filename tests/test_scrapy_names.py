@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import scrapy
+from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.engine import ExecutionEngine
@@ -18,6 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
+from scrapy.utils.test import get_crawler
 
 from scrapy_rep.scrapy_names import LIMIT, NAMES, PROXY_LOGIN, UNBOUND, ScrapyNames
 from tests.crawl.harness import crawl, crawl_in_child
@@ -197,3 +199,19 @@ def test_places_are_lent_on_top_of_a_limit_that_is_set_meanwhile() -> None:
         if limit is not None:
             downloader.total_concurrency = limit
     assert found == [19, 6, 2, 4, 0, 5]
+
+
+def test_a_slot_stays_while_a_download_in_it_ends() -> None:
+    """Scrapy sets its timer once more then, and only stops the timers of the slots that it has."""
+    downloader = Downloader(get_crawler(settings_dict={"DOWNLOAD_HANDLERS": {}}))
+    _, slot = downloader._get_slot(Request("https://a.example/", meta={"download_slot": "a"}))
+    scrapy_names = ScrapyNames(SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))  # type: ignore[arg-type]
+    found = []
+    for requests in (slot.active, slot.transferring):
+        requests.add(Request("https://a.example/"))
+        scrapy_names.remove_slot("a")
+        found.append("a" in downloader.slots)
+        requests.clear()
+    scrapy_names.remove_slot("a")
+    downloader.close()
+    assert (found, downloader.slots) == ([True, True], {})

@@ -73,7 +73,7 @@ _NAMED_URL: Final = ('"url"', "'url'", "=url")
 """How a page writes this name. Most pages have an Open Graph meta whose name ends with it."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _MOST_OF_A_FIELD: Final = 8 * 1024
-"""Octets of X-Robots-Tag that are read."""
+"""Octets of X-Robots-Tag that are read; a term that is cut is dropped."""
 _MOST_TEXT: Final = 32 * 1024
 """Characters of all metas together that are read."""
 
@@ -153,6 +153,8 @@ def _of_header(
     for line in lines:
         text = line[:left]
         left -= len(text)
+        if len(text) < len(line):  # what is left of the last term may say something else
+            text = text[: max(text.rfind(","), text.rfind(";")) + 1]
         for term in terms_of(text, agents=True):
             written = term.agent.lower()
             name = written[: len(written) - len(written.lstrip(letters))]

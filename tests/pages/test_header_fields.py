@@ -75,6 +75,7 @@ X_ROBOTS_TAG = {
     "kollar: headers know no lifting": choice("noindex", "noindex, all", profile="kollar"),
     "within 8 KB": choice("noindex", "a," * 4_000 + "noindex"),
     "within 8 KB of a longer line": choice("noindex", "noindex;" + "a;" * 4_100),
+    "a term that 8 KB cut": choice("", "a," * 4_094 + "none-such"),
     "beyond 8 KB": choice("", "a," * 4_100 + "noindex"),
     "Robots-Tag, whose draft has expired": Case(REPEXT, "", lines=[("Robots-Tag", "*;noindex")]),
     "a line beyond 8 KB": choice("", "a," * 4_096, "noindex"),
