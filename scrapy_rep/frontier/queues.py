@@ -41,8 +41,17 @@ class _ClosesEmpty:
     """Mixed into a queue on disk, lets an empty queue close even if the disk takes nothing.
 
     Scrapy closes a queue before it gives out the last request, which an error would lose. Files
-    that remain are removed: a queue could not be opened again with half of one.
+    that remain are removed: a queue could not be opened again with half of one. Nor could it with
+    an empty file, which a run that is killed leaves of a queue that was never written to disk.
     """
+
+    def __init__(self, *args: Any):
+        if isinstance(self, LifoDiskQueue):
+            path = Path(args[-1])
+            with suppress(OSError):  # it is not there, or the queue cannot be made either
+                if not path.stat().st_size:
+                    path.unlink()
+        super().__init__(*args)
 
     def close(self) -> None:
         queue: Any = self

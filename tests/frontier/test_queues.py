@@ -386,6 +386,23 @@ def test_requests_that_the_disk_does_not_take_stay_in_memory(job_of: JobOf, capl
     assert job.drain(queue) == ["x"]
 
 
+@pytest.mark.parametrize("was_stopped_before", [True, False])
+def test_an_empty_file_that_a_killed_run_left_does_no_harm(
+    was_stopped_before: bool, job_of: JobOf
+) -> None:
+    """Neither can requests not be queued there, nor can the next run not open its queues."""
+    job = job_of(PickleLifoDiskQueue, PickleLifoDiskQueue)
+    folder = job.path / _path_safe("a.example")
+    state = {"a.example": [0]} if was_stopped_before else None
+    folder.mkdir(parents=True)
+    for name in ("0", "0s"):
+        (folder / name).touch()
+    queue = job.queue(state)
+    filled(queue, [request("x"), request("y", meta={"is_start_request": True})])
+    later = job_of(PickleLifoDiskQueue, PickleLifoDiskQueue)
+    assert sorted(later.drain(later.queue(queue.close()))) == ["x", "y"]
+
+
 @contextmanager
 def few_files(more: int) -> Iterator[None]:
     """The process may open so many files more."""
