@@ -151,6 +151,14 @@ def test_what_was_said_with_another_step_is_not_said_by_itself(worker: Worker) -
     assert worker.queue._steps == steps
 
 
+def test_advice_that_is_said_by_itself_takes_nothing(worker: Worker) -> None:
+    """The engine may have no room for a request, and other workers may."""
+    worker.queue.push(Request(f"{SITE}/1"))
+    worker.queue.not_before(SITE, 0.0, 20.0)
+    worker.crawl.time.advance(2 * SOON)
+    assert (worker.counts, worker.pace) == ((1, 0), 20.0)
+
+
 def test_a_request_that_was_not_made_frees_its_site(worker: Worker) -> None:
     """It was refused, or answered from a cache: no interval runs."""
     [request] = worker.taken(f"{SITE}/1")

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from scrapy import Request, Spider
 
-from scrapy_rep.redis_queue import SILENT_FOR, HostQueue
+from scrapy_rep.redis_queue import RETRY, SILENT_FOR, HostQueue
 from scrapy_rep.redis_queue.scripts import PUSH
 from tests.frontier.virtual_time import VirtualTime
 from tests.stores.servers import RedisServer
@@ -52,7 +52,10 @@ def waiting(client: Any, key: str = KEY) -> int:
 
 
 def test_a_worker_that_is_cut_off_hands_out_nothing(
-    server: RedisServer, time: VirtualTime, monkeypatch: pytest.MonkeyPatch
+    server: RedisServer,
+    time: VirtualTime,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Others may have got what it has read ahead. It goes on when Redis is back."""
     for module in ("redis_queue", "redis_queue.contact"):
@@ -76,6 +79,7 @@ def test_a_worker_that_is_cut_off_hands_out_nothing(
         server.start()
         time.advance(2.1)
         assert [frontier.next(queue.pop) is None for _ in range(3)] == [False, False, True]
+    assert "answers again after 122 s" in caplog.text
 
 
 def test_a_script_does_not_go_on_with_what_others_have_got(client: Any) -> None:
@@ -91,14 +95,31 @@ def test_a_script_does_not_go_on_with_what_others_have_got(client: Any) -> None:
 
 
 def test_a_script_that_is_slow_gives_signs_of_life(client: Any) -> None:
-    """At each request, if the last one was long ago."""
+    """At each request, if the last one was long ago; it takes nothing with them."""
     queue = queue_of(client)
     push(queue, *pages("a", 1), *pages("b", 1))
     queue.pop()
+    push(queue, *pages("c", 1))
     silent(client, queue)
     queue._contact._heard_at -= SILENT_FOR / 2
     assert queue.pop() is not None
     assert client.zscore(f"{KEY}:workers", queue._worker) > 1
+    assert waiting(client) == 1
+
+
+def test_a_late_answer_is_no_sign_of_life(client: Any, time: VirtualTime) -> None:
+    """It answers what was asked long ago, so the worker asks once more, a second later."""
+    worker = Worker(client, time)
+    worker.step()
+    worker.queue._unanswered = worker.queue._arguments(0)
+    worker.queue._contact._asked_at -= SILENT_FOR
+    worker.queue._contact._heard_at -= SILENT_FOR
+    assert not worker.queue.check()
+    wakes = worker.crawl.wakes
+    time.advance(RETRY)
+    assert (worker.crawl.wakes, worker.queue.check()) == (wakes + 1, True)
+    time.advance(2 * RETRY)
+    assert worker.crawl.wakes == wakes + 1
 
 
 def test_a_worker_that_stood_still_declares_nobody_dead(client: Any) -> None:

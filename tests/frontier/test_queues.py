@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
+from shutil import rmtree
 from types import MethodType, SimpleNamespace
 from typing import Any
 
@@ -629,15 +630,21 @@ def test_of_a_disk_that_is_full_or_fails_nothing_is_lost(
     queue.close()
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
 def test_a_full_disk_costs_no_last_request_of_a_queue(
-    job_of: JobOf, monkeypatch: pytest.MonkeyPatch
+    job_of: JobOf, monkeypatch: pytest.MonkeyPatch, is_gone: bool
 ) -> None:
-    """A FIFO queue writes down that it is empty, before Scrapy gives its last request out."""
+    """A FIFO queue writes down that it is empty, before Scrapy gives its last request out.
+
+    Its folder is removed then, unless somebody has removed it already.
+    """
     job, frontier, queue = with_frontier(job_of(PickleFifoDiskQueue))
     filled(queue, of_two_sites())
 
     def save(self: Any, info: Any) -> None:
         self._infopath().write_text("")
+        if is_gone:
+            rmtree(self.path)
         raise OSError(errno.ENOSPC, "the disk is full")
 
     with monkeypatch.context() as patch:

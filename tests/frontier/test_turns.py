@@ -495,6 +495,21 @@ def test_a_shorter_interval_holds_at_once(desk: Desk) -> None:
     desk.keep("b", None)
 
 
+def test_it_is_known_how_long_a_host_has_to_wait(desk: Desk) -> None:
+    """For the rest of its interval; for a whole one at least while its turn is in use."""
+    assert desk.turns.wait_for("b") == 0.0
+    request = desk.send("a")
+    assert desk.turns.wait_for("a") == 5.0
+    desk.end(request)
+    desk.time.advance(2.0)
+    assert desk.turns.wait_for("a") == 3.0
+    desk.sites.wanted.add("a")
+    desk.turns.hosts["a"].not_before = desk.time.now + 9.0  # another worker has the turn
+    assert desk.turns.wait_for("a") == 9.0
+    desk.keep("a", None)
+    assert desk.turns.wait_for("a") == 0.0
+
+
 def test_the_politest_authority_of_a_host_counts(desk: Desk) -> None:
     """Each port may ask for a pace."""
     desk.keep("a", 7.0, port=81)

@@ -112,11 +112,12 @@ def test_a_full_file_drops_the_oldest(evicted: Made) -> None:
     assert pages * size <= 5 * MIB
 
 
-def test_what_is_larger_than_the_file_is_dropped_alone(evicted: Made) -> None:
-    """An entry that fits nowhere puts out no other."""
+@pytest.mark.parametrize("octets", [2 * MIB, MIB - 10_000])
+def test_what_is_larger_than_the_file_is_dropped_alone(evicted: Made, octets: int) -> None:
+    """An entry that fits nowhere, or not with the tables, puts out no other."""
     second = evicted(0, MIB)
     second.put(authority(1), large(1))
-    second.put(authority(2), large(2, 2 * MIB))
+    second.put(authority(2), large(2, octets))
     assert second.get(authority(1)) == large(1)
     assert second.get(authority(2)) is None
 

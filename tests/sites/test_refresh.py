@@ -52,9 +52,13 @@ async def test_ageing_rules_that_another_worker_refreshes_are_used_without_a_fet
     bench.store.close()
 
 
-async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore]) -> None:
-    """The other worker may fetch after the round, and not before."""
+async def test_a_round_holds_a_lease_that_ends_with_it(
+    workers: list[SqliteStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other worker may fetch after the round, and not before. A short one renews nothing."""
     during: list[Any] = []
+    renewals: list[Any] = []
+    monkeypatch.setattr(workers[0], "renew", lambda *lease: renewals.append(lease))
 
     async def fetch(*_: Any) -> Outcome:
         during.append(told(workers[1].lease(HERE, LEASE_TERM)))
@@ -63,7 +67,7 @@ async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore
     bench = Bench(fetch=fetch, store=workers[0])
     await ask(bench)
     workers[0].flush()
-    assert during == [None]
+    assert (during, renewals) == ([None], [])
     assert told(workers[1].lease(HERE, LEASE_TERM))
     bench.store.close()
 
