@@ -164,6 +164,12 @@ def test_unreachable_keeps_the_copy_and_the_beginning_of_the_failure() -> None:
     assert failure_of(second).count == 2
 
 
+@rows("count, waits", [(1, 60), (2, 120), (6, 1_920), (7, 3_600), (5_000, 3_600)])
+def test_the_back_off_doubles_up_to_an_hour(count: int, waits: float) -> None:
+    """Also after years: two to the power of so many rounds is more than a float can hold."""
+    assert retry_at(Failure(NOW, NOW, count), POLICY) - NOW == waits
+
+
 @rows("asked, waits", [(None, 60), (5, 60), (600, 600), (DAY, DAY), (10 * DAY, DAY), (0, 60)])
 def test_retry_after_is_honoured_up_to_a_day(asked: float | None, waits: float) -> None:
     """RFC 9110 section 10.2.3; never sooner than the back-off, never later than 24 h."""

@@ -343,8 +343,11 @@ async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> No
 
 
 async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) -> None:
-    """`replace` does not know how to make it: it is marked itself, and one line says why."""
-    shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow"))})
+    """`replace` does not know how to make it: it is marked itself, and a line says why.
+
+    The duplicate filter does not know of it either.
+    """
+    shop = site.authority(RULES, {"/": links("/a", "/a", head=meta("nofollow"))})
 
     class UncopiedRequest(Request):
         def __init__(self, *args: Any, reason: str, **kwargs: Any) -> None:
@@ -358,7 +361,7 @@ async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) ->
                     yield UncopiedRequest(**fields, reason="a test")
 
     result = await crawl_of(shop, Spider, expected=["The marking of a request failed"])
-    assert result.forbidden == [shop.url("/a")]
+    assert result.forbidden == [shop.url("/a")] * 2
 
 
 @pytest.mark.parametrize("again", [{}, {"dont_obey_robotstxt": True}], ids=["same", "insisting"])

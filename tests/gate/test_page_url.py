@@ -6,8 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy import Request
+from scrapy.settings import Settings
 
-from scrapy_rep.gate.page_url import leads_elsewhere, requested_url
+from scrapy_rep.gate.page_url import leads_elsewhere, requested_url, sending
 
 
 @given(st.text(), st.sampled_from(["", " ", "http://e.org/", "HTTP://U:p%2f@ä.org:080?"]))
@@ -27,9 +28,21 @@ def test_octets_of_a_command_line_are_quoted() -> None:
     assert requested_url("http://e.org/\udce4\t?") == "http://e.org/%E4"
 
 
-@pytest.mark.parametrize("url", ["http://u:pa/ss@e.org/", "http://e.org:65536/", "http://[/"])
+def test_a_page_is_judged_as_it_is_sent() -> None:
+    """aiohttp, which a crawl without a reactor uses, decodes escapes; a service may not."""
+    pytest.importorskip("yarl", reason="Scrapy 2.14 does without aiohttp")
+    url, without = "http://e.org/a%28b", Settings({"TWISTED_REACTOR_ENABLED": False})
+    assert sending(without)(Request(url), url) == "http://e.org/a(b"
+    assert sending(without)(Request("http://service/"), url) == url
+    assert sending(Settings())(Request(url), url) == url
+
+
+LONG = f"http://u:pass@{'ä' * 256}/"
+
+
+@pytest.mark.parametrize("url", ["http://u:pa/ss@e.org/", "http://e.org:65536/", "http://[/", LONG])
 def test_no_message_holds_a_password(url: str) -> None:
-    """What is wrong with a URL is not quoted."""
+    """What is wrong with a URL is not quoted. A long host is not encoded: that may take seconds."""
     with pytest.raises(ValueError, match=r"^no usable host and port in the URL\Z"):
         requested_url(url)
 
