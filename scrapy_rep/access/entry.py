@@ -53,10 +53,11 @@ class Requester(NamedTuple):
 class Answer:
     """A conclusive response to a request for a robots.txt; times are seconds since the epoch.
 
-    ``body`` holds the octets of the rules, ``None`` if there are no rules. ``lifetime`` is how many
-    seconds the response says that it stays fresh, ``None`` if it does not say. ``cut_at`` is the
-    limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the ID of
-    the exchange that brought it, "" if nothing listened to ``robots_fetched``.
+    ``body`` holds the octets of the rules, ``None`` if there are no rules. ``uri`` is that of the
+    last request, and ``redirects`` are the targets of all redirects on the way. ``lifetime`` is how
+    many seconds the response says that it stays fresh, ``None`` if it does not say. ``cut_at`` is
+    the limit in octets at which the body was cut, ``None`` if it is whole. ``exchange`` is the ID
+    of the exchange that brought it, "" if nothing listened to ``robots_fetched``.
 
     The last three belong to a refusal. ``proxied`` says that the robots.txt was requested in a
     special way, such as through a proxy, and ``refused_to`` holds the requesters that were refused;
@@ -90,15 +91,16 @@ class Answer:
         was refused too; any other refusal holds for those without a User-Agent of their own, and
         for those whose own User-Agent was refused too.
         """
+        if self.holds_for_all or requester in self.refused_to:
+            return True
+        asks_for_login = self.status == UNAUTHORIZED
         # A request that is retried has the User-Agent of the crawl in its header.
-        is_plain = self.status == UNAUTHORIZED or requester.user_agent == self.refused_as
-        same = requester._replace(user_agent=None) if is_plain else requester
-        if self.holds_for_all or not self.refused_to.isdisjoint((requester, same)):
+        if asks_for_login or requester.user_agent == self.refused_as:
+            requester = requester._replace(user_agent=None)
+        own = requester.login if asks_for_login else requester.user_agent
+        if own is None and not (self.proxied or requester.way):
             return True
-        own = same.login if self.status == UNAUTHORIZED else same.user_agent
-        if not (self.proxied or requester.way) and own is None:
-            return True
-        return len(self.refused_to) >= _MOST_REFUSED
+        return requester in self.refused_to or len(self.refused_to) >= _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ class Failure:
     """A run of failed fetches; times are seconds since the epoch.
 
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` rounds failed.
-    ``retry_after`` is how many seconds the server asked to be left alone after that. ``exchange``
+    ``retry_after`` is how many seconds the server asked to be left alone after that. ``cause`` is a
+    :class:`~scrapy_rep.access.outcome.Cause`, with the status if there was one. ``exchange``
     is the ID of the exchange of the newest attempt, "" if nothing listened to ``robots_fetched``.
     ``ours`` says that the newest attempt failed on the crawler's own side, for example at a proxy;
     ``detail`` is what its error said, "" if there was none. ``error`` is its exception, if there

@@ -41,6 +41,7 @@ NOT_NOW: dict[int, str] = {
 """Statuses that mean "not now". The profile ``google`` reads them like others of their class."""
 
 TEMPORARY = frozenset(NOT_NOW)
+"""The same statuses, as the value of :class:`~scrapy_rep.access.policy.Policy`'s ``temporary``."""
 
 
 def temporary_in(profile: Profile) -> AbstractSet[int]:
@@ -48,7 +49,7 @@ def temporary_in(profile: Profile) -> AbstractSet[int]:
     return TEMPORARY if profile.some_statuses_mean_not_now else frozenset()
 
 
-# The first match counts. (first status, last status, meaning, authority)
+# The first match counts. (first status, last status, meaning, section of the standard)
 STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
     (206, 206, Meaning.UNREACHABLE, "RFC 9110 section 15.3.7: a part, which was not asked for"),
     (200, 299, Meaning.SUCCESS, "RFC 9309 section 2.3.1.1"),

@@ -47,6 +47,9 @@ A longer pause would spare no server, and one dead proxy of many would cost a si
 class Policy:
     """The operator's choices where RFC 9309 leaves one; times in seconds.
 
+    ``max_ttl`` is for how long an answer is used at most, ``unreachable_ttl`` the first and the
+    longest back-off, and ``stale_if_unreachable`` for how long after its fetch the last good copy
+    is followed. ``access_denied`` is what a refusal means: ``allow`` or ``disallow``.
     ``max_size`` is how many octets of a robots.txt are read, ``max_redirects`` how many hops are
     followed. ``temporary`` are the statuses that are failures because they mean "not now".
     """
@@ -196,26 +199,34 @@ def in_force(
 ) -> tuple[Answer | None, Failure | None]:
     """Return the answer that counts for this crawler, and the failure since, if there is one.
 
-    A refusal counts until it expires, or until this crawler is answered otherwise: what other
-    crawlers were served since then was not served to this one. A refusal through a proxy gives way
-    to the answer of the site once the site cannot be reached.
+    That is the refusal while it counts, and otherwise the answer.
     """
     if entry is None:
         return None, None
-    answer, refusal, failure = entry.answer, entry.refusal, entry.failure
-    if refusal is not None and refusal.proxied and answer is not None and failure is not None:
-        refusal = None if failure.failed_at >= refusal.fetched_at else refusal
-    if refusal is not None and (
-        answer is None
-        or refusal.fetched_at >= answer.fetched_at
-        or now < expires_at(refusal, policy)
-    ):
-        answer = refusal
+    answer, failure = entry.answer, entry.failure
+    if entry.refusal is not None and _counts(entry.refusal, answer, failure, now, policy):
+        answer = entry.refusal
     if answer is not None and answer.status in policy.temporary:
         answer = None  # stored by a crawler that does not count it as a failure
     if failure is not None and is_over(failure, answer, now):
         failure = None
     return answer, failure
+
+
+def _counts(
+    refusal: Answer, answer: Answer | None, failure: Failure | None, now: float, policy: Policy
+) -> bool:
+    """Return whether a refusal counts, and not the answer that stands beside it.
+
+    It does until it expires, or until this crawler is answered otherwise: what other crawlers were
+    served since then was not served to this one. A refusal through a proxy gives way to the answer
+    of the site once the site cannot be reached.
+    """
+    if answer is None:
+        return True
+    if refusal.proxied and failure is not None and failure.failed_at >= refusal.fetched_at:
+        return False
+    return refusal.fetched_at >= answer.fetched_at or now < expires_at(refusal, policy)
 
 
 def is_limited(answer: Answer, policy: Policy) -> bool:
@@ -301,7 +312,7 @@ def _learn_unavailable(entry: Entry, outcome: Answer, now: float, policy: Policy
                 life = left if life is None else min(life, left)
             refused = answer.refused_to | before.refused_to
             answer = replace(answer, refused_to=refused, lifetime=life)
-        return Entry(_dated_by(now, entry.answer), answer)
+        return Entry(_not_in_future(entry.answer, now), answer)
     return Entry(answer)
 
 
@@ -329,10 +340,10 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
         detail=outcome.detail,
         error=outcome.error,
     )
-    return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
+    return Entry(_not_in_future(entry.answer, now), _not_in_future(entry.refusal, now), failure)
 
 
-def _dated_by(now: float, answer: Answer | None) -> Answer | None:
+def _not_in_future(answer: Answer | None, now: float) -> Answer | None:
     """Return an answer; if it is dated in the future, date it back before a failure at ``now``."""
     if answer is None or answer.fetched_at <= now + CLOCK_TOLERANCE:
         return answer

@@ -102,10 +102,9 @@ class AppliedOverrides:
         """
         _, url, authority, agent = asked
         site, now = self._sites[authority], self._clock()
-        if (delay := site.first(DELAY, url, now)) is not None:
-            seconds = float(delay.value)  # type: ignore[arg-type]
-            pace = RequestedPace(seconds, may_be_cut=False) if seconds else None
-            return PaceToKeep(pace, (f"override {delay.entry}",), delay)
+        if (override := site.first(DELAY, url, now)) is not None:
+            pace = RequestedPace(override.delay, may_be_cut=False) if override.delay else None
+            return PaceToKeep(pace, (f"override {override.entry}",), override)
         tokens, override = site.agent(url, agent, now)
         robots = cached.robots
         pace = None if robots is None else self._paces.read(robots, tokens)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from scrapy_rep.robotstxt.lines import DEFAULT, Group, Groups, rules_of
 from scrapy_rep.robotstxt.normal_form import in_upper_case
-from scrapy_rep.robotstxt.pace import PACE, PACE_KEYS
+from scrapy_rep.robotstxt.pace import PACE, PACE_SPELLINGS
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -69,7 +69,7 @@ class _Version(ParsedRobotsTxt):
     def __init__(self, body: bytes, profile: str) -> None:
         super().__init__(body, named(profile))
         self._split = {
-            members: Groups(self.text(), self.profile, members) for members in ((), PACE_KEYS)
+            members: Groups(self.text(), self.profile, members) for members in ((), PACE_SPELLINGS)
         }
         self._said: dict[object, _Said] = {}
 

@@ -53,7 +53,7 @@ REASON: Final = "override"
 class Override:
     """One exception. ``entry`` is its number in the file, from 1; ``until`` the last day, UTC.
 
-    ``value`` belongs to the action: product tokens or seconds; ``None`` for the other actions.
+    ``tokens`` are the product tokens of the action ``agent``, ``delay`` the seconds of ``delay``.
     """
 
     entry: int
@@ -63,7 +63,8 @@ class Override:
     by: str
     until: date
     paths: tuple[str, ...] = ()
-    value: tuple[str, ...] | float | None = None
+    tokens: tuple[str, ...] = ()
+    delay: float = 0.0
 
     def __str__(self) -> str:
         """Return a description for logs and reports."""
@@ -130,20 +131,21 @@ class SiteOverrides:
         ``without`` is the verdict without overrides, which a changed verdict carries.
         """
         verdict = without
-        tokens, by = self.agent(url, agent, now)
-        if by is not None and robots is not None:
+        tokens, changed_by = self.agent(url, agent, now)
+        if changed_by is not None and robots is not None:
             verdict = robots.verdict(url, tokens)
         for action, allowed in ((UNREACHABLE_IS_ALLOWED, True), (ALLOW, True), (FORBID, False)):
             override = self.first(action, url, now)
             if override is None or (verdict.allowed == allowed and not is_undefined(verdict)):
                 continue
+            # A site that only the crawler failed to reach has a longer reason, and stays closed.
             if action != UNREACHABLE_IS_ALLOWED or verdict.reason == UNREACHABLE:
-                verdict, by = Verdict(allowed=allowed, reason=REASON), override
-        if by is None:
+                verdict, changed_by = Verdict(allowed=allowed, reason=REASON), override
+        if changed_by is None:
             return without, None
         if verdict.reason != REASON and verdict.allowed == without.allowed:
             return verdict, None  # the other rules decide the same
-        return replace(verdict, override=str(by), without=without), by
+        return replace(verdict, override=str(changed_by), without=without), changed_by
 
     def agent(
         self, url: str, agent: tuple[str, ...], now: float
@@ -153,9 +155,7 @@ class SiteOverrides:
         The pace of that group counts too. Without an override the tokens are those given.
         """
         override = self.first(AGENT, url, now)
-        if override is None:
-            return agent, None
-        return tuple(override.value), override  # type: ignore[arg-type]
+        return (agent, None) if override is None else (override.tokens, override)
 
     def first(self, action: str, url: str, now: float) -> Override | None:
         """Return the first override in force with an action that covers a URL."""

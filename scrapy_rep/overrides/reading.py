@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,8 @@ else:
     import tomli as tomllib  # pragma: no cover (Python 3.10)
 
 _REQUIRED: Final = ("authority", "action", "reason", "by", "until")
+_WITH_VALUE: Final = (AGENT, DELAY)
+"""The actions that need a value, under a key with the action's name."""
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ORIGIN: Final = re.compile("[^:/]*://[^*?#/\\\\]+")
@@ -71,7 +73,7 @@ def _override(entry: int, table: Any, now: float) -> Override:
     action = table.get("action")
     if action not in ACTIONS:
         raise ValueError(f"action {action!r} is not one of {', '.join(ACTIONS)}")
-    required = (*_REQUIRED, action) if action in _VALUES else _REQUIRED
+    required = (*_REQUIRED, action) if action in _WITH_VALUE else _REQUIRED
     for key in required:
         if key not in table:
             raise ValueError(f"{key!r} is missing")
@@ -86,7 +88,8 @@ def _override(entry: int, table: Any, now: float) -> Override:
         _text("by", table["by"]),
         _last_day(table["until"], now),
         _paths(table["paths"]) if "paths" in table else (),
-        _VALUES[action](table[action]) if action in _VALUES else None,
+        _tokens(table[AGENT]) if action == AGENT else (),
+        _delay(table[DELAY]) if action == DELAY else 0.0,
     )
 
 
@@ -132,7 +135,7 @@ def _paths(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _agent(value: Any) -> tuple[str, ...]:
+def _tokens(value: Any) -> tuple[str, ...]:
     try:
         names = product_tokens(value)
     except ValueError as error:
@@ -148,7 +151,3 @@ def _delay(value: Any) -> float:
     if not is_number or not 0 <= value <= _LONGEST_DELAY:
         raise ValueError(f"delay {value!r} must be seconds, from 0 to {_LONGEST_DELAY:.0f}")
     return float(value)
-
-
-_VALUES: Final[dict[str, Callable[[Any], Any]]] = {AGENT: _agent, DELAY: _delay}
-"""What checks the value of each action that needs one, under a key with the action's name."""

@@ -134,9 +134,9 @@ def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageD
     names = (_ROBOTS, _DOCUMENT_STATE, *tokens)
     if markup is not None and markup.may_name(*names, *_NAMED_URL):
         for meta in _metas(markup, {*names, _URL}, profile):
-            said = [*_of_meta(meta)]
-            statements += said
-            counting += _weighed(said, profile)
+            terms = [*_of_meta(meta)]
+            statements += terms
+            counting += _that_count(terms, profile)
     return _together(statements, counting) if statements else PageDirectives()
 
 
@@ -159,9 +159,9 @@ def _of_header(
             written = term.agent.lower()
             name = written[: len(written) - len(written.lstrip(letters))]
             if written in ("", EVERY_AGENT, _ROBOTS):
-                yield PageStatement(term.name, term.value, EVERY_AGENT, "X-Robots-Tag")
+                yield PageStatement(term.name, term.value, EVERY_AGENT, X_ROBOTS_TAG)
             elif name in tokens:
-                yield PageStatement(term.name, term.value, name, "X-Robots-Tag")
+                yield PageStatement(term.name, term.value, name, X_ROBOTS_TAG)
 
 
 def _metas(markup: Markup, names: Collection[str], profile: Profile) -> Iterator[Meta]:
@@ -184,25 +184,29 @@ def _of_meta(meta: Meta) -> Iterator[PageStatement]:
         yield PageStatement(term.name, term.value, agent, "meta")
 
 
-def _weighed(said: Sequence[PageStatement], profile: Profile) -> Iterable[PageStatement]:
-    """Return the statements of one meta that count under the profile."""
-    written = {one.name.lower() for one in said}
-    if profile.noindex_closes_links and written & OF_1996 == {NOINDEX}:
-        return [*said, PageStatement(NOFOLLOW, None, EVERY_AGENT, "meta")]
+def _that_count(statements: Sequence[PageStatement], profile: Profile) -> Sequence[PageStatement]:
+    """Return those statements of one meta that count in a profile, and what they imply."""
+    names = {one.name.lower() for one in statements}
+    if profile.noindex_closes_links and names & OF_1996 == {NOINDEX}:
+        return [*statements, PageStatement(NOFOLLOW, None, EVERY_AGENT, "meta")]
     if profile.all_and_follow_lift:
-        if ALL in written:
+        if ALL in names:
             return ()
-        if FOLLOW in written:  # lifts NOFOLLOW, and that part of NONE
-            lifted = [one for one in said if one.name.lower() not in (NOFOLLOW, NONE)]
-            index = [PageStatement(NOINDEX, None, EVERY_AGENT, "meta")] if NONE in written else []
-            return [*lifted, *index]
-    return said
+        if FOLLOW in names:  # lifts NOFOLLOW, and that part of NONE
+            left = [one for one in statements if one.name.lower() not in (NOFOLLOW, NONE)]
+            if NONE in names:
+                left.append(PageStatement(NOINDEX, None, EVERY_AGENT, "meta"))
+            return left
+    return statements
 
 
 def _together(
     statements: Sequence[PageStatement], counting: Iterable[PageStatement]
 ) -> PageDirectives:
-    """Return what all statements amount to; values that cannot be read are ignored."""
+    """Return what ``counting`` amounts to; values that cannot be read are ignored.
+
+    ``statements`` are all statements as written; ``counting`` those that count in the profile.
+    """
     values: dict[str, list[str]] = {}
     for one in counting:
         values.setdefault(one.name.lower(), []).append(one.value or "")
@@ -271,7 +275,7 @@ def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
             yield Term(name, value, agent)
             rest.append(further)
         elif agents:
-            agent = name or "*"
+            agent = name or EVERY_AGENT
             rest.append(after)
         else:
             yield Term(f"{name}:{after}".strip(), None, agent)

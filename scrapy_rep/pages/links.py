@@ -25,10 +25,10 @@ _UTF_8: Final = "utf-8"
 MOST_LINKS: Final = 2_000
 """The most different references of each kind that are read: each takes 25 us."""
 
-MOST_NAMES: Final = 200
+MOST_HOSTS: Final = 200
 """References with a host outside ASCII that are read, of each kind: each takes up to 1 ms."""
 
-_LONGEST_NAME: Final = 64
+_LONGEST_HOST: Final = 64
 """Characters of such a host. To encode it takes quadratic time: hours for one of 500 KB."""
 
 
@@ -46,10 +46,10 @@ def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
     if not closed:
         return frozenset()
     base = _joined(url, markup.base) or url
-    if _name_outside_ascii(base):  # it is encoded only once, and not with each reference
+    if _host_outside_ascii(base):  # it is encoded only once, and not with each reference
         base = canonical(base) or base
-    refused = _canonical(base, closed, markup.encoding)
-    return frozenset(refused) - frozenset(_canonical(base, opened, markup.encoding))
+    not_to_follow = frozenset(_canonical(base, closed, markup.encoding))
+    return not_to_follow.difference(_canonical(base, opened, markup.encoding))
 
 
 def canonical(url: str, encoding: str = _UTF_8) -> str | None:
@@ -58,36 +58,37 @@ def canonical(url: str, encoding: str = _UTF_8) -> str | None:
     ``encoding`` is that of a query that is not ASCII.
     """
     try:
-        if len(_name_outside_ascii(url)) > _LONGEST_NAME:
+        if len(_host_outside_ascii(url)) > _LONGEST_HOST:
             return None
         return str(canonicalize_url(url, encoding=encoding))
     except ValueError:
         return None
 
 
-def _name_outside_ascii(url: str) -> str:
-    """Return the host of a URL, with user information and port, if it has to be encoded."""
-    name = ""
+def _host_outside_ascii(url: str) -> str:
+    """Return the host of a URL, with user information and port, if it is not ASCII; else ""."""
+    host = ""
     with suppress(ValueError):  # Python 3.11 joins ``file:`` and ``////[`` to a URL that is none
-        name = "" if url.isascii() else urlsplit(url).netloc
-    return "" if name.isascii() else name
+        host = "" if url.isascii() else urlsplit(url).netloc
+    return "" if host.isascii() else host
 
 
 def _canonical(base: str, references: Iterable[str], encoding: str) -> Iterator[str]:
-    names = 0
+    """Yield the canonical forms of the first references, joined with ``base``."""
+    hosts = 0
     for reference in islice(references, MOST_LINKS):
         joined = _joined(base, reference)
         if joined is None:
             continue
-        if _name_outside_ascii(joined):
-            names += 1
-            if names > MOST_NAMES:
+        if _host_outside_ascii(joined):
+            hosts += 1
+            if hosts > MOST_HOSTS:
                 continue
         has_two_forms = encoding != _UTF_8 and not joined.partition("?")[2].isascii()
-        for each in (_UTF_8, encoding) if has_two_forms else (_UTF_8,):
-            found = canonical(joined, each)
-            if found is not None:
-                yield found
+        for query_encoding in (_UTF_8, encoding) if has_two_forms else (_UTF_8,):
+            form = canonical(joined, query_encoding)
+            if form is not None:
+                yield form
 
 
 def _joined(base: str, reference: str) -> str | None:

@@ -37,20 +37,20 @@ def licenses_of_field(lines: Iterable[str], url: str) -> list[License]:
     found = []
     for target, parameters in _links("\n".join(lines)[:MOST_OCTETS]):
         if "anchor" not in parameters:
-            relations, kind = parameters.get("rel", "").lower(), parameters.get("type", "")
-            found += license_link(target, relations.split(), kind, url, HEADER)
+            relations = parameters.get("rel", "").lower().split()
+            found += license_link(target, relations, parameters.get("type", ""), url, HEADER)
     return found
 
 
 def license_link(
-    target: str, relations: Iterable[str], kind: str, url: str, source: str
+    target: str, relations: Iterable[str], media_type: str, url: str, source: str
 ) -> list[License]:
     """Return the licence that a link names, if any; ``target`` may be relative to ``url``.
 
     Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
     way.
     """
-    if RELATION not in relations or kind.partition(";")[0].strip().lower() != MEDIA_TYPE:
+    if RELATION not in relations or media_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
         return []
     try:
         address = urljoin(url, target.strip())

@@ -32,9 +32,9 @@ from scrapy_rep.preferences.vocabularies import (
 from scrapy_rep.robotstxt.profiles import Profile
 
 _FIELDS: Final = frozenset(
-    [field.encode() for each in VOCABULARIES.values() for field in each.fields]
+    [field.encode() for vocabulary in VOCABULARIES.values() for field in vocabulary.fields]
 )
-_METAS: Final = tuple([word for each in VOCABULARIES.values() for word in each.metas])
+_METAS: Final = tuple([word for vocabulary in VOCABULARIES.values() for word in vocabulary.metas])
 _TERMS: Final = VOCABULARIES[META].counts_for
 
 
@@ -74,10 +74,10 @@ def of_response(
 
 def _of_fields(source: PageSource) -> Iterator[Statement]:
     """Yield the statements of those header fields that belong to one vocabulary each."""
-    for each in VOCABULARIES.values():
-        if each.read is not None:
-            values = [line for field in each.fields for line in source.lines(field)]
-            yield from each.read(", ".join(values), HEADER, None) if values else ()
+    for vocabulary in VOCABULARIES.values():
+        if vocabulary.read is not None:
+            values = [line for field in vocabulary.fields for line in source.lines(field)]
+            yield from vocabulary.read(", ".join(values), HEADER, None) if values else ()
 
 
 def _of_links(markup: Markup, url: str) -> Iterator[License]:
@@ -97,8 +97,8 @@ def _of_terms(source: PageSource, tokens: Collection[str], profile: Profile) -> 
     No document defines them. ``noimageai`` is about the images of a page, and counts for the whole
     page.
     """
-    for said in read(source, tokens, profile).statements:
-        label = said.name.strip().lower()
+    for term in read(source, tokens, profile).statements:
+        label = term.name.strip().lower()
         if label in _TERMS:
-            origin = META_ELEMENT if said.source == META_ELEMENT else HEADER
-            yield Statement(META, label, "", DISALLOWED, origin)
+            place = META_ELEMENT if term.source == META_ELEMENT else HEADER
+            yield Statement(META, label, "", DISALLOWED, place)

@@ -74,13 +74,13 @@ class Preferences:
 
         A policy counts only with a reservation, and may come from another source.
         """
-        said = [one for one in self.statements if one.vocabulary == TDMREP]
-        said.sort(key=lambda one: one.source != META_ELEMENT)
-        for one in said:
+        statements = [one for one in self.statements if one.vocabulary == TDMREP]
+        statements.sort(key=lambda one: one.source != META_ELEMENT)
+        for one in statements:
             if one.label == RESERVATION and one.answer != UNKNOWN:
-                policy = next((each.value for each in said if each.label == POLICY), None)
+                policies = (other.value for other in statements if other.label == POLICY)
                 reserved = one.answer == DISALLOWED
-                return Tdm(reserved, policy if reserved else None, one.source)
+                return Tdm(reserved, next(policies, None) if reserved else None, one.source)
         return Tdm()
 
     def about(self, category: str) -> tuple[Statement, ...]:

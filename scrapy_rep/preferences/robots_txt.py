@@ -39,7 +39,7 @@ from scrapy_rep.robotstxt.rules import Rules
 from scrapy_rep.robotstxt.verdict import Verdict
 
 KEYS: Final = tuple(LINES)
-_RULE_KEYS: Final = tuple([key for key, each in LINES.items() if each.has_path])
+_RULE_KEYS: Final = tuple([key for key, vocabulary in LINES.items() if vocabulary.has_path])
 _LICENSE_KEY: Final = VOCABULARIES[RSL].line.lower()
 
 MOST_LINES: Final = 2_000
@@ -141,25 +141,25 @@ class _UsageLines:
         self._rules: list[_UsageRules] = []
         self._always: list[Statement] = []
         """The statements about every page."""
-        for key, each in LINES.items():
-            if each.has_path:
-                self._rules.append(_UsageRules(each, _of_key(own, key)))
+        for key, vocabulary in LINES.items():
+            if vocabulary.has_path:
+                self._rules.append(_UsageRules(vocabulary, _of_key(own, key)))
             else:
-                self._always += _parsed(_of_key([*before, *own], key), each)
+                self._always += _parsed(_of_key([*before, *own], key), vocabulary)
         named = _of_key(own, _LICENSE_KEY) or _of_key(before, _LICENSE_KEY)
         found = [License(one.value, ROBOTS_TXT, one.number) for one in named[:MOST_LINES]]
         self.licenses = tuple([one for one in found if is_url(one.url)])
 
     def about(self, url: str) -> Preferences:
         """Return what the lines say about the page at a URL."""
-        by_path = [said for rules in self._rules for said in rules.about(url)]
+        by_path = [statement for rules in self._rules for statement in rules.about(url)]
         return Preferences(tuple(dict.fromkeys([*by_path, *self._always])), self.licenses)
 
 
 class _UsageRules:
     """The rules of one vocabulary that apply to one crawler."""
 
-    __slots__ = ("_lines", "_matcher", "_parsed", "_too_many", "_vocabulary")
+    __slots__ = ("_lines", "_matcher", "_statements", "_too_many", "_vocabulary")
 
     def __init__(self, vocabulary: Vocabulary, rules: Sequence[Line]) -> None:
         self._vocabulary = vocabulary
@@ -169,28 +169,31 @@ class _UsageRules:
         for line in () if self._too_many else rules:
             self._lines.setdefault(path_and_expression(line.value)[0], []).append(line)
         paths = [path for path in self._lines if path]
+        # They are passed as disallow patterns, but only which of them match is asked.
         patterns = Patterns(paths, _FORM), Patterns((), _FORM)
-        self._matcher = Rules(*patterns, _FORM, robots_txt_is_free=False) if paths else None
-        self._parsed: dict[str, list[Statement]] = {}
+        self._matcher = Rules(*patterns, _FORM) if paths else None
+        self._statements: dict[str, list[Statement]] = {}
+        """Those of the lines with each path, once a URL has needed them."""
 
     def about(self, url: str) -> list[Statement]:
         """Return what the rules say. A URL with dot segments is also read without them."""
         if self._too_many:
             return _nothing_allowed(self._vocabulary, "too many lines")
-        found: dict[str, None] = {}
-        for match in self._matcher.matches(url) if self._matcher is not None else [None]:
-            if match is not None and match.too_costly:
+        if self._matcher is None:
+            return self._of_path("")
+        paths: dict[str, None] = {}
+        for match in self._matcher.matches(url):
+            if match.too_costly:
                 return _nothing_allowed(self._vocabulary, "too costly to read")
-            if match is not None and match.allow is not None:
-                found.update(dict.fromkeys(match.patterns))
-            elif "" in self._lines:  # a rule without a path
-                found[""] = None
-        return [statement for path in found for statement in self._said(path)]
+            # Where no path matches, the rules without a path count.
+            for path in match.patterns or [""]:
+                paths[path] = None
+        return [statement for path in paths for statement in self._of_path(path)]
 
-    def _said(self, path: str) -> list[Statement]:
-        if path not in self._parsed:
-            self._parsed[path] = _parsed(self._lines[path], self._vocabulary)
-        return self._parsed[path]
+    def _of_path(self, path: str) -> list[Statement]:
+        if path not in self._statements:
+            self._statements[path] = _parsed(self._lines.get(path, []), self._vocabulary)
+        return self._statements[path]
 
 
 def _of_key(lines: Iterable[Line], key: str) -> list[Line]:

@@ -22,6 +22,7 @@ ALLOWED: Final = "allowed"
 DISALLOWED: Final = "disallowed"
 UNKNOWN: Final = "unknown"
 
+# The names of the vocabularies.
 CONTENT_USAGE: Final = "content-usage"
 CONTENT_SIGNAL: Final = "content-signal"
 TDMREP: Final = "tdmrep"
@@ -29,9 +30,11 @@ META: Final = "meta"
 RSL: Final = "rsl"
 PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
 
+# The labels of TDMRep: the names of its header fields and metas.
 RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
 
+# The sources of statements and licences.
 ROBOTS_TXT: Final = "robots.txt"
 HEADER: Final = "header"
 META_ELEMENT: Final = "meta"
@@ -89,8 +92,8 @@ def content_usage(text: str, source: str, line: int | None = None) -> list[State
     for label, (value, _) in members.items():
         is_token = isinstance(value, http_sf.Token)  # the string "n" says nothing
         answer = _USAGE.get(str(value), UNKNOWN) if is_token else UNKNOWN
-        shown = http_sf.ser([(value, {})])
-        found.append(Statement(CONTENT_USAGE, label, shown, answer, source, line))
+        written = http_sf.ser([(value, {})])
+        found.append(Statement(CONTENT_USAGE, label, written, answer, source, line))
     return found
 
 
@@ -119,15 +122,15 @@ def content_signal(text: str, source: str, line: int | None = None) -> list[Stat
         return [Statement(CONTENT_SIGNAL, "", text, UNKNOWN, source, line)]
     found = []
     for member in text.split(","):
-        label, _, said = member.partition("=")
-        label, said = label.strip(" \t").lower(), said.strip(" \t")
+        label, _, value = member.partition("=")
+        label, value = label.strip(" \t").lower(), value.strip(" \t")
         answer = UNKNOWN
         if label in VOCABULARIES[CONTENT_SIGNAL].counts_for:
-            answer = _SIGNALS.get(said.lower(), UNKNOWN)
+            answer = _SIGNALS.get(value.lower(), UNKNOWN)
         if answer == ALLOWED and source == HEADER:
             answer = UNKNOWN
         if label:
-            found.append(Statement(CONTENT_SIGNAL, label, said, answer, source, line))
+            found.append(Statement(CONTENT_SIGNAL, label, value, answer, source, line))
     return found
 
 

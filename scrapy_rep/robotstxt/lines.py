@@ -46,7 +46,8 @@ SPELLINGS: Final = {
 
 _TWO_WORDS: Final = [name for names in SPELLINGS.values() for name in names if " " in name]
 
-_ONLY: Final = (range(1),)
+_ONLY_LINE: Final = (range(1),)
+"""The spans of the group of a file that has a single user-agent line."""
 _LEGAL_NAME: Final = re.compile(r"\*|[A-Za-z0-9_.()-]+")
 
 
@@ -54,13 +55,13 @@ class Grammar(NamedTuple):
     """The expressions of a profile."""
 
     agent: re.Pattern[str]
-    """A user-agent line; its group is the name."""
+    """A user-agent line; it captures the name."""
     name: re.Pattern[str]
     """The name in the value of such a line."""
     disallow: re.Pattern[str]
     allow: re.Pattern[str]
     rule: re.Pattern[str]
-    """Either of the two; its groups are the key and the value."""
+    """Either of the two; it captures the key and the value."""
     member: re.Pattern[str]
     """A line that ends the list of user-agent lines before it."""
     blank: re.Pattern[str] | None
@@ -81,8 +82,9 @@ class Group(NamedTuple):
     token: str | None
     """The token that a user-agent line names; None if no group is for the crawler."""
     spans: tuple[range, ...]
-    """The numbers of the user-agent lines, from 0, of each of the groups."""
-    whole: Groups
+    """The numbers of the user-agent lines, from 0, of each of the groups that apply."""
+    groups: Groups
+    """All groups of the file."""
 
 
 @cache
@@ -105,7 +107,7 @@ def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
         _compiled(_name(profile)),
         _compiled(_line(disallow, profile, usual="Disallow") + value),
         _compiled((_line(allow, profile) if allow else "(?!)") + value),
-        _compiled(_line(either, profile, key_is_a_group=True) + value),
+        _compiled(_line(either, profile, captures_key=True) + value),
         _compiled(member),
         _compiled(blank) if blank else None,
     )
@@ -113,8 +115,8 @@ def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
 
 @cache
 def line_with(keys: tuple[str, ...], profile: Profile) -> re.Pattern[str]:
-    """Return the expression for a line with one of ``keys``; its groups are key and value."""
-    line = _line(keys, profile, is_prefix=False, key_is_a_group=True)
+    """Return the expression for a line with one of ``keys``; it captures the key and the value."""
+    line = _line(keys, profile, is_prefix=False, captures_key=True)
     return _compiled(line + _value(profile))
 
 
@@ -124,7 +126,7 @@ def _line(
     *,
     usual: str = "",
     is_prefix: bool = True,
-    key_is_a_group: bool = False,
+    captures_key: bool = False,
 ) -> str:
     """Return the expression for a line with one of ``keys``, up to its value.
 
@@ -135,7 +137,7 @@ def _line(
     more, more_of_a_word = white, ""
     if is_prefix and profile.key_is_a_prefix:
         more, more_of_a_word = "[^:\n#]*", "[^ \t:\n#]*"
-    known = f"({'|'.join(keys)})" if key_is_a_group else f"(?:{'|'.join(keys)})"
+    known = f"({'|'.join(keys)})" if captures_key else f"(?:{'|'.join(keys)})"
     colon = f"{more}:"
     if profile.colon_may_be_missing:
         one_word = "".join([f"(?<!{name})" for name in _TWO_WORDS]) + more_of_a_word
@@ -225,7 +227,7 @@ class Groups:
         """
         profile = self._profile
         if self.names == [(0, DEFAULT)] and not profile.group_needs_a_rule:  # half of all files
-            return Group(DEFAULT, _ONLY, self)
+            return Group(DEFAULT, _ONLY_LINE, self)
         for token in wanted:
             if spans := self._spans_of(token):
                 return Group(token, spans, self)
@@ -302,7 +304,7 @@ def rules_of(group: Group, profile: Profile) -> Iterator[tuple[bool, str, int]]:
 
 def agent_lines(group: Group) -> list[int]:
     """Return the numbers of the user-agent lines of a group among all lines of the file."""
-    lines = group.whole.lines
+    lines = group.groups.lines
     return [lines[number] for span in group.spans for number in span]
 
 
@@ -314,7 +316,7 @@ def lines_of(group: Group, keys: tuple[str, ...], profile: Profile) -> Iterator[
 
 def lines_before(group: Group, keys: tuple[str, ...], profile: Profile) -> Iterator[Line]:
     """Yield the lines with one of ``keys`` before the first user-agent line of the file."""
-    return _lines([(0, group.whole.before)], line_with(keys, profile))
+    return _lines([(0, group.groups.before)], line_with(keys, profile))
 
 
 def values_in(text: str, key: str, profile: Profile) -> tuple[str, ...]:
@@ -326,7 +328,7 @@ def values_in(text: str, key: str, profile: Profile) -> tuple[str, ...]:
 
 def _texts(group: Group) -> list[str]:
     """Return what follows each of the user-agent lines of a group."""
-    text = group.whole.text
+    text = group.groups.text
     return [text(number) for span in group.spans for number in span]
 
 

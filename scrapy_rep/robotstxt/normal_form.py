@@ -68,17 +68,21 @@ _MAY_MATCH_WITHIN: Final = re.compile(r"\*[0-9A-F]|%[0-9A-Fa-f]?(?:\*|\$?$)")
 
 
 class NormalForm:
-    """The normal form of one profile: what ``%XX`` becomes in a path and in a query."""
+    """The normal form of one profile: what ``%XX`` becomes in a path and in a query.
+
+    Attributes with the name of a field of :class:`~scrapy_rep.robotstxt.profiles.Profile` have its
+    value.
+    """
 
     def __init__(self, profile: Profile) -> None:
-        self.encodes = profile.uri_is_taken_as_it_is
-        """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
-        self.with_query = profile.query_is_matched
-        self.removes_dots = profile.dot_segments_are_removed
-        """A URI with dot segments, or with a final ``;``, has a second reading without them."""
-        self._decodes_unreserved = profile.unreserved_is_decoded
-        self._stray_percent = "%" if self.encodes else "%25"
-        if self.encodes:
+        self.uri_is_taken_as_it_is = profile.uri_is_taken_as_it_is
+        """If so, octets outside ASCII are encoded in patterns, as the caller did in the URI."""
+        self.query_is_matched = profile.query_is_matched
+        self.dot_segments_are_removed = profile.dot_segments_are_removed
+        """If so, a URI whose path ends with ``;`` has a second reading, too."""
+        self._unreserved_is_decoded = profile.unreserved_is_decoded
+        self._stray_percent = "%" if self.uri_is_taken_as_it_is else "%25"
+        if self.uri_is_taken_as_it_is:
             in_path = in_query = frozenset(range(256))
         elif profile.only_the_slash_stays_encoded:
             in_path = in_query = _KEPT_IN_1996
@@ -112,13 +116,13 @@ class NormalForm:
                 else:
                     parts[at] = self._stray_percent + part
             text = "".join(parts)
-        if self.encodes and not text.isascii():
+        if self.uri_is_taken_as_it_is and not text.isascii():
             text = text.translate(_ENCODED)
         return text
 
     def may_change(self, text: str) -> bool:
         """Return True if a text of a pattern may not be in normal form."""
-        return "%" in text or (self.encodes and not text.isascii())
+        return "%" in text or (self.uri_is_taken_as_it_is and not text.isascii())
 
     def octets(self, pattern: str) -> int:
         """Return the octets of a pattern, by which RFC 9309 section 2.2.2 compares rules.
@@ -132,9 +136,9 @@ class NormalForm:
         return self._counted(pattern) if len(pattern) <= _SHORT else self._count(pattern)
 
     def _count(self, pattern: str) -> int:
-        longer = _NOT_ASCII if self.encodes else _NOT_OF_A_URI
+        longer = _NOT_ASCII if self.uri_is_taken_as_it_is else _NOT_OF_A_URI
         octets = len(pattern) + 2 * len(longer.findall(pattern))
-        if self._decodes_unreserved and "%" in pattern:
+        if self._unreserved_is_decoded and "%" in pattern:
             octets -= 2 * len(_UNRESERVED_ESCAPES.findall(pattern))
         return octets
 
@@ -162,7 +166,7 @@ def written_path(uri: str, form: NormalForm) -> str:
     ``/?q``. Nothing is raised.
     """
     uri = _as_sent(uri, form).partition("#")[0]
-    if form.encodes and uri.startswith("//"):
+    if form.uri_is_taken_as_it_is and uri.startswith("//"):
         # A caller that has encoded the URI may have left out the scheme.
         uri = "http:" + uri
     if uri.startswith("/"):
@@ -172,7 +176,7 @@ def written_path(uri: str, form: NormalForm) -> str:
     early = _PATH_STARTS.search(uri)
     if scheme >= 0 and (early is None or early.start() > scheme):
         start = scheme + 3
-        user = None if form.encodes else _USER.match(uri, start)
+        user = None if form.uri_is_taken_as_it_is else _USER.match(uri, start)
         start = start if user is None else user.end()  # a user name may hold a ";"
     found = _PATH_STARTS.search(uri, start)
     if found is None:
@@ -189,7 +193,7 @@ def _as_sent(uri: str, form: NormalForm) -> str:
     # Four searches for one character each take a third of the time of a search for a set.
     if "\\" not in uri and "\n" not in uri and "\r" not in uri and "\t" not in uri:
         return uri
-    if form.encodes:
+    if form.uri_is_taken_as_it_is:
         return uri
     uri = uri.translate(dict.fromkeys(b"\t\n\r"))
     query = _QUERY_STARTS.search(uri)
@@ -217,9 +221,9 @@ def readings(path: str, form: NormalForm) -> list[str]:
     if not path.isascii():
         path = utf8_octets(path).decode("latin-1")
     found = [path]
-    if form.removes_dots and ends_with_semicolon(path):
+    if form.dot_segments_are_removed and ends_with_semicolon(path):
         found.append(_EMPTY_PARAMETERS.sub(r"\1", path))
-    if form.removes_dots and ("/." in path or "/%2" in path):
+    if form.dot_segments_are_removed and ("/." in path or "/%2" in path):
         found += [_without_dot_segments(one) for one in found]
     return [*dict.fromkeys(found)]
 
@@ -250,14 +254,14 @@ def _without_dot_segments(path: str) -> str:
 
 def normal_path(path: str, form: NormalForm) -> str:
     """Return a path and query, in octets as written in a URI, in normal form."""
-    if form.encodes:
+    if form.uri_is_taken_as_it_is:
         return path
     if "?" not in path:
         return form.path_text(path) if "%" in path else path
     before, mark, query = path.partition("?")
     if "%" in before:
         before = form.path_text(before)
-    if not form.with_query:
+    if not form.query_is_matched:
         return before
     return before + mark + (form.query_text(query) if "%" in query else query)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -72,26 +73,22 @@ class Pace(NamedTuple):
 def speaks_of_pace(text: str) -> bool:
     """Return False if no line of a text is about pace, as in most files."""
     low = text.lower()
-    return any(spelling in low for spelling in PACE_KEYS)
+    return any(spelling in low for spelling in PACE_SPELLINGS)
 
 
 def pace_of(group: Group, profile: Profile) -> Pace:
-    """Return the pace that a group asks for; :data:`PACE_KEYS` must be members of the group."""
-    found: dict[str, list[RequestRate]] = {key: [] for key in PACE}
+    """Return the pace of a group; :data:`PACE_SPELLINGS` must be among its ``members``."""
+    rates: dict[str, list[RequestRate]] = {key: [] for key in PACE}
     void = None
-    for _, spelling, value in lines_of(group, PACE_KEYS, profile):
+    for _, spelling, value in lines_of(group, PACE_SPELLINGS, profile):
         key = _KEY_OF[spelling]
         rate = PACE[key].read(value)
         if rate is not None:
-            found[key].append(rate)
+            rates[key].append(rate)
         elif void is None:
             void = f"{spelling}: {value[:_MOST_SHOWN]}"
-    slowest = {key: max(rates, key=_interval) for key, rates in found.items() if rates}
-    return Pace(slowest, void)
-
-
-def _interval(rate: RequestRate) -> float:
-    return rate.interval
+    interval = attrgetter("interval")
+    return Pace({key: max(of_key, key=interval) for key, of_key in rates.items() if of_key}, void)
 
 
 def _crawl_delay(value: str) -> RequestRate | None:
@@ -141,7 +138,7 @@ PACE: Final = {
 
 _KEY_OF: Final = {spelling: key for key in PACE for spelling in SPELLINGS[key]}
 
-PACE_KEYS: Final = tuple(_KEY_OF)
+PACE_SPELLINGS: Final = tuple(_KEY_OF)
 """All their spellings. A line with one of them ends the list of user-agent lines before it: one in
 three of the sites that write Crawl-delay has such a line for one crawler right above the group of
 another."""

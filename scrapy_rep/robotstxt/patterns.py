@@ -190,27 +190,29 @@ class Patterns:
         "_wild",
         "_within",
         "special",
-        "written",
+        "texts",
     )
 
     def __init__(
-        self, written: Iterable[str], form: NormalForm, scores: Scores | None = None
+        self, texts: Iterable[str], form: NormalForm, scores: Scores | None = None
     ) -> None:
-        self.written, self._form, self._scores = (*filter(None, written),), form, scores
+        self._form, self._scores = form, scores
+        self.texts = (*filter(None, texts),)
+        """All that are not empty: as written or, with ``scores``, in normal form."""
         self.special: Sequence[str] = ()
         """The patterns that may not be literals in normal form; most files have none."""
-        joined = "\n".join(self.written) if scores is None else ""
+        joined = "\n".join(self.texts) if scores is None else ""
         if "*" in joined or "$" in joined or "%" in joined:
-            self.special = [p for p in self.written if "*" in p or "$" in p or "%" in p]
-        if form.encodes and not joined.isascii():
-            self.special = [*self.special, *[p for p in self.written if not p.isascii()]]
+            self.special = [p for p in self.texts if "*" in p or "$" in p or "%" in p]
+        if form.uri_is_taken_as_it_is and not joined.isascii():
+            self.special = [*self.special, *[p for p in self.texts if not p.isascii()]]
         self._literals: Collection[str] | None = None
         self._within: Sequence[Wildcard] | None = None
 
     @property
     def size(self) -> int:
         """Approximate octets of memory, off by at most a quarter for nine of ten real files."""
-        octets = 75 * len(self.written) + sum(map(len, self.written))
+        octets = 75 * len(self.texts) + sum(map(len, self.texts))
         if self._literals is not None:
             octets += 60 * len(self._literals) + 320 * len(self.special)
             octets += 2 * sum(map(len, self.special))
@@ -218,7 +220,7 @@ class Patterns:
 
     def _parse(self) -> Collection[str]:
         special = dict.fromkeys(self.special)
-        literals: Collection[str] = {*self.written} - special.keys()
+        literals: Collection[str] = {*self.texts} - special.keys()
         if len(literals) <= FEW:
             literals = (*literals,)
         self._sizes = sorted({*map(len, literals)}, reverse=True)
@@ -230,7 +232,7 @@ class Patterns:
         """Return the patterns that are also compared with a path as it is written."""
         found = self._within
         if found is None:
-            special = () if self._form.encodes else dict.fromkeys(self.special)
+            special = () if self._form.uri_is_taken_as_it_is else dict.fromkeys(self.special)
             both = [(pattern, within_escapes(pattern)) for pattern in special]
             found = self._within = self._sorted([(p, text) for p, text in both if text], None)
         return found

@@ -43,10 +43,10 @@ def printable_error(error: BaseException) -> str:
     This never raises, even if ``str()`` of a custom exception does.
     """
     try:
-        said = printable(without_logins(str(error)))
+        message = printable(without_logins(str(error)))
     except Exception:  # noqa: BLE001
-        said = "without a text"
-    return f"{type(error).__name__}: {said}"
+        message = "without a text"
+    return f"{type(error).__name__}: {message}"
 
 
 def without_login(url: str) -> str:

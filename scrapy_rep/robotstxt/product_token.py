@@ -134,12 +134,12 @@ def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _tokens_of(given: tuple[str | bytes, ...], profile: Profile) -> tuple[str, ...]:
+def _tokens_of(agents: tuple[str | bytes, ...], profile: Profile) -> tuple[str, ...]:
     """Return the tokens, from a cache if it has them: that takes a sixth of the time.
 
     A crawler has few names, and they are needed for many hosts.
     """
-    names = [one.decode("latin-1") if isinstance(one, bytes) else one for one in given]
+    names = [one.decode("latin-1") if isinstance(one, bytes) else one for one in agents]
     tokens = [token_of(name, profile) for name in names if isinstance(name, str)]
     return tuple([token.lower() for token in tokens if token])
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from scrapy_rep.robotstxt import lines
 from scrapy_rep.robotstxt.lines import Group, Groups
 from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
-from scrapy_rep.robotstxt.pace import PACE_KEYS, Pace, RequestRate, pace_of, speaks_of_pace
+from scrapy_rep.robotstxt.pace import PACE_SPELLINGS, Pace, RequestRate, pace_of, speaks_of_pace
 from scrapy_rep.robotstxt.patterns import Patterns
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import tokens_of
@@ -47,8 +47,9 @@ _UNREAD: Final[Any] = object()
 Kept = TypeVar("Kept")
 OfClass = TypeVar("OfClass", bound="ParsedRobotsTxt")
 
-Lines = tuple[dict[str, int], dict[str, int]]
-"""The first line of each disallow and each allow pattern."""
+LineNumbers = tuple[dict[str, int], dict[str, int]]
+"""The number of the first line with each pattern: disallow patterns at index False, allow patterns
+at index True."""
 
 
 class Compiled:
@@ -59,7 +60,7 @@ class Compiled:
     def __init__(self, group: Group, profile: Profile) -> None:
         self.spans = group.spans
         self.rules = _rules_of(group, profile)
-        self.lines: Lines | None = None
+        self.lines: LineNumbers | None = None
         """The lines of the patterns; read, and then set in one step, when a verdict needs them."""
 
     @property
@@ -126,7 +127,7 @@ class ParsedRobotsTxt:
             allows = self._allows[agent]  # type: ignore[index]
         except KeyError:
             allows = self.matcher(agent)  # type: ignore[arg-type]
-        except TypeError:
+        except TypeError:  # a list cannot be a key; a tuple only fails for what is in it
             if isinstance(agent, tuple):
                 raise
             return self.allowed(url, tuple(agent))
@@ -137,7 +138,7 @@ class ParsedRobotsTxt:
 
         It saves a look-up for each of many URLs. The robots.txt keeps it for the next question.
         """
-        matcher = self._compile(agent)[1].rules.matcher()
+        matcher = self._look_up(agent)[1].rules.matcher()
         if len(self._allows) >= 4 * MOST_AGENTS:
             self._allows.clear()
         self._allows[agent] = matcher
@@ -145,18 +146,18 @@ class ParsedRobotsTxt:
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Return the answer of :meth:`allowed` with the rule, line, group and reason."""
-        group, compiled = self._compile(agent)
+        group, compiled = self._look_up(agent)
         match = compiled.rules.match(url)
-        if self.profile.robots_txt_is_always_allowed and match.path == ROBOTS_TXT:
+        if match.path == compiled.rules.always_allowed:
             return Verdict(True, group=group, reason=ROBOTS_TXT_ITSELF)
         if match.too_costly:
             return Verdict(False, group=group, reason=TOO_COSTLY)
         if match.allow is None:
             return unmatched(group)
-        found = self._lines_of(compiled, agent)
-        rule = _first(found, match.allow, match.patterns)
-        lost = _first(found, not match.allow, match.overruled) if match.overruled else None
-        return Verdict(match.allow, rule, rule.line, group, BY_RULE, lost)
+        numbers = self._lines_of(compiled, agent)
+        rule = _first(numbers, match.allow, match.patterns)
+        overruled = _first(numbers, not match.allow, match.overruled) if match.overruled else None
+        return Verdict(match.allow, rule, rule.line, group, BY_RULE, overruled)
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
         """Return the Crawl-delay for a crawler, in seconds. RFC 9309 section 2.2.4."""
@@ -172,7 +173,7 @@ class ParsedRobotsTxt:
             return _NO_PACE
         tokens = self.tokens_of(agent)
         return self.keep(
-            ("pace", tokens), lambda: pace_of(self.group(tokens, PACE_KEYS), self.profile)
+            ("pace", tokens), lambda: pace_of(self.group(tokens, PACE_SPELLINGS), self.profile)
         )
 
     @property
@@ -220,19 +221,20 @@ class ParsedRobotsTxt:
             self._kept[key] = found
         return found
 
-    def _compile(self, agent: str | Sequence[str]) -> tuple[str | None, Compiled]:
-        wanted = self.tokens_of(agent)
-        found = self._compiled.get(wanted)
+    def _look_up(self, agent: str | Sequence[str]) -> tuple[str | None, Compiled]:
+        """Return the token that a group names, and its rules, which are compiled if need be."""
+        tokens = self.tokens_of(agent)
+        found = self._compiled.get(tokens)
         if found is None:
             known = self._all_compiled() if self._compiled else set()
             if len(self._compiled) >= MOST_AGENTS or _size_of(known) > MOST_OCTETS:
                 self._compiled.clear()
                 self._allows.clear()
                 known.clear()
-            group = self.group(wanted)
+            group = self.group(tokens)
             same = [one for one in known if one.spans == group.spans]
             compiled = same[0] if same else Compiled(group, self.profile)
-            found = self._compiled[wanted] = group.token, compiled
+            found = self._compiled[tokens] = group.token, compiled
         return found
 
     def _all_compiled(self) -> set[Compiled]:
@@ -241,25 +243,25 @@ class ParsedRobotsTxt:
     def _values_of(self, key: str) -> tuple[str, ...]:
         return self.keep(key, lambda: lines.values_in(self.text(), key, self.profile))
 
-    def _lines_of(self, compiled: Compiled, agent: str | Sequence[str]) -> Lines:
+    def _lines_of(self, compiled: Compiled, agent: str | Sequence[str]) -> LineNumbers:
         """Return the lines of compiled rules. They are read when a verdict first needs them."""
-        found = compiled.lines
-        if found is None:
-            found = {}, {}
+        numbers = compiled.lines
+        if numbers is None:
+            numbers = {}, {}
             group = self.group(self.tokens_of(agent))
             for allow, pattern, line in lines.rules_of(group, self.profile):
-                found[allow].setdefault(pattern, line)
-            compiled.lines = found
-        return found
+                numbers[allow].setdefault(pattern, line)
+            compiled.lines = numbers
+        return numbers
 
 
 def _size_of(known: set[Compiled]) -> int:
     return sum([one.size for one in known])
 
 
-def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:
+def _first(numbers: LineNumbers, allow: bool, patterns: Sequence[str]) -> Rule:
     """Return the first rule in the file that has one of ``patterns``."""
-    line, pattern = min([(found[allow][pattern], pattern) for pattern in patterns])
+    line, pattern = min([(numbers[allow][pattern], pattern) for pattern in patterns])
     return Rule(allow, pattern.encode("latin-1").decode("utf-8", "backslashreplace"), line)
 
 
@@ -274,5 +276,5 @@ def _rules_of(group: Group, profile: Profile) -> Rules:
         for rank, (allows, pattern, _) in enumerate(lines.rules_of(group, profile)):
             scores[allows].setdefault(form.prefix(pattern), (_FIRST_SCORE - rank, pattern))
         disallow, allow = [Patterns(prefixes, form, prefixes) for prefixes in scores]
-    free = profile.robots_txt_is_always_allowed
-    return Rules(disallow, allow, form, robots_txt_is_free=free)
+    always_allowed = ROBOTS_TXT if profile.robots_txt_is_always_allowed else None
+    return Rules(disallow, allow, form, always_allowed)

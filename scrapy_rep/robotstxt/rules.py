@@ -32,7 +32,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_rep.robotstxt.normal_form import (
-    ROBOTS_TXT,
     NormalForm,
     as_written,
     ends_with_semicolon,
@@ -70,16 +69,16 @@ class Prefilter:
         for pattern in special:
             head, _, rest = pattern.removesuffix("$").partition("*")
             if len(head) > 1 or not rest:  # /a*b, /a$, /*
-                kind, text = prefixes, head
+                literals, text = prefixes, head
             elif "*" in rest:  # /*a*bc
-                kind, text = inner, max(rest.split("*"), key=len)
+                literals, text = inner, max(rest.split("*"), key=len)
             else:  # /*.gif$, /*print
-                kind, text = suffixes if pattern.endswith("$") else inner, rest
+                literals, text = suffixes if pattern.endswith("$") else inner, rest
             if may_change and form.may_change(text):
-                kind += {form.prefix(text), form.query_text(text)}
+                literals += {form.prefix(text), form.query_text(text)}
             else:
-                kind.append(text)
-        self.prefixes, self.suffixes = patterns.written, (*suffixes,)
+                literals.append(text)
+        self.prefixes, self.suffixes = patterns.texts, (*suffixes,)
         if prefixes:
             self.prefixes += (*dict.fromkeys(prefixes),)
         if "" in prefixes:  # from a pattern such as ``*``: any path may match
@@ -129,20 +128,25 @@ class Match(NamedTuple):
 
 
 Reading = tuple[str, str | None, int]
-"""A path in normal form, the same path as written where that matters, and the steps for it."""
+"""A path in normal form; the same path as written, None if no pattern may match within its escapes;
+and the steps for it."""
 
 
 class Rules:
     """The rules of one crawler, compiled."""
 
-    __slots__ = ("_allow", "_disallow", "_form", "_free", "_prefilter")
+    __slots__ = ("_allow", "_disallow", "_form", "_prefilter", "always_allowed")
 
     def __init__(
-        self, disallow: Patterns, allow: Patterns, form: NormalForm, *, robots_txt_is_free: bool
+        self,
+        disallow: Patterns,
+        allow: Patterns,
+        form: NormalForm,
+        always_allowed: str | None = None,
     ) -> None:
         self._disallow, self._allow, self._form = disallow, allow, form
-        self._free = ROBOTS_TXT if robots_txt_is_free else None
-        """The path that no rule disallows."""
+        self.always_allowed = always_allowed
+        """The path that no rule disallows, that of the robots.txt itself; None if there is none."""
         self._prefilter = Prefilter(disallow, form)
 
     @property
@@ -154,15 +158,18 @@ class Rules:
         self,
     ) -> Callable[[str], bool]:
         """Return a function that tells whether a URI may be fetched."""
-        if not self._disallow.written:
+        if not self._disallow.texts:
             return _allow_all
         form, of_path, of_others = self._form, self._allows_path, self._allows_each_reading
         prefilter = self._prefilter
         prefixes, suffixes, inner = prefilter.prefixes, prefilter.suffixes, prefilter.inner
+        # Those that a URI may hold although it has neither "?" nor "=".
         without_query = (*[text for text in inner if "?" not in text and "=" not in text],)
         begins = prefilter.begins if len(prefixes) > MANY_PREFIXES else None
-        cuts = not form.with_query
-        here: tuple[str | tuple[()], int] = (), 0  # one value, so that threads see both or none
+        cuts = not form.query_is_matched
+        # The origin of the last URI and where its path starts: one value, so that threads see both
+        # or none. No text starts with one of ().
+        here: tuple[str | tuple[()], int] = (), 0
 
         def allows(uri: str) -> bool:
             nonlocal here
@@ -171,7 +178,7 @@ class Rules:
                 origin = origin_of(uri)
                 if not origin:
                     return of_others(written_path(uri, form))
-                here = origin, start = origin, len(origin) - 1
+                here = origin, start = origin, len(origin) - 1  # its "/" belongs to the path
             if "%" in uri or "#" in uri or not uri.isascii() or (cuts and "?" in uri):
                 return of_others(uri[start:])
             if (
@@ -198,20 +205,20 @@ class Rules:
 
     def _allows_each_reading(self, path: str) -> bool:
         """Return True if each reading of a path, as written in a URI, is allowed."""
-        may_match = self._prefilter.may_match
+        may_match = self._prefilter.may_match  # of matches within escapes it knows nothing
         for normal, written, steps in self._readings(path):
             if (written or may_match(normal)) and not self._allows_path(normal, written, steps):
                 return False
         return True
 
     def _allows_path(self, path: str, written: str | None, steps: int) -> bool:
-        if path == self._free:
+        if path == self.always_allowed:
             return True
         try:
-            disallow, _ = self._disallow.best(path, written, steps)
-            if not disallow or not self._allow.written:
-                return not disallow
-            return self._allow.best(path, written, steps)[0] >= disallow
+            score, _ = self._disallow.best(path, written, steps)
+            if not score or not self._allow.texts:
+                return not score
+            return self._allow.best(path, written, steps)[0] >= score
         except TooCostlyError:
             return False
 
@@ -220,11 +227,10 @@ class Rules:
         form = self._form
         found = readings(path, form)
         steps = STEPS // len(found)
-        if "%" not in path and path.isascii():
-            return [(normal_path(one, form), None, steps) for one in found]
-        if not self._disallow.within_escapes() and not self._allow.within_escapes():
-            return [(normal_path(one, form), None, steps) for one in found]
-        return [(normal_path(one, form), as_written(one), steps) for one in found]
+        has_escapes = "%" in path or not path.isascii()
+        if has_escapes and (self._disallow.within_escapes() or self._allow.within_escapes()):
+            return [(normal_path(one, form), as_written(one), steps) for one in found]
+        return [(normal_path(one, form), None, steps) for one in found]
 
     def match(self, uri: str) -> Match:
         """Return the rules that decide, and those of the other kind that they overrule.
@@ -234,7 +240,7 @@ class Rules:
         found = self.matches(uri)
         if len(found) == 1:
             return found[0]
-        strict = (one for one in found if one.allow is False and one.path != self._free)
+        strict = (one for one in found if one.allow is False and one.path != self.always_allowed)
         return next(strict, found[0])
 
     def matches(self, uri: str) -> list[Match]:
@@ -246,19 +252,19 @@ class Rules:
         return [self._match(*reading) for reading in self._readings(path)]
 
     def _match(self, path: str, written: str | None, steps: int) -> Match:
-        disallow, disallows = _NOTHING
+        disallow_score, disallowing = _NOTHING
         try:
             if written or self._prefilter.may_match(path):
-                disallow, disallows = self._disallow.best(path, written, steps)
+                disallow_score, disallowing = self._disallow.best(path, written, steps)
         except TooCostlyError:
             return Match(path, False, too_costly=True)
         try:
-            allow, allows = self._allow.best(path, written, steps)
-        except TooCostlyError:
-            return Match(path, False, too_costly=True) if disallow else Match(path)
-        if allow < disallow:
-            return Match(path, False, disallows, allows)
-        return Match(path, True, allows, disallows) if allow else Match(path)
+            allow_score, allowing = self._allow.best(path, written, steps)
+        except TooCostlyError:  # where nothing disallows the path, no allow pattern is needed
+            return Match(path, False, too_costly=True) if disallow_score else Match(path)
+        if disallow_score > allow_score:
+            return Match(path, False, disallowing, allowing)
+        return Match(path, True, allowing, disallowing) if allow_score else Match(path)
 
 
 def _allow_all(uri: str) -> bool:

@@ -159,7 +159,7 @@ def test_a_pace_is_of_use_unless_the_rules_lead_to_the_same(
     interval: int, forbids: bool, is_used: bool
 ) -> None:
     """The site asks for five seconds; or for more than the crawler waits, which forbids it."""
-    bench, counts, one = Bench(), Counts(), override(DELAY, value=interval)
+    bench, counts, one = Bench(), Counts(), override(DELAY, delay=interval)
     stats: Any = RepStats(counts)  # type: ignore[arg-type]
     applied = overriding(bench, one, stats=stats, paces=PacePolicy(True, 60.0, forbids))
     rules = f"User-agent: *\nCrawl-delay: {90 if forbids else 5}\n".encode()

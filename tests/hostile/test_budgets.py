@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 from scrapy_rep import RobotsTxt
-from scrapy_rep.robotstxt.pace import PACE_KEYS
+from scrapy_rep.robotstxt.pace import PACE_SPELLINGS
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
@@ -246,7 +246,7 @@ def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) ->
 
 @timed
 @pytest.mark.parametrize("value", ["1", "1/1", "1/", "1/1 0600-0845"])
-@pytest.mark.parametrize("key", PACE_KEYS)
+@pytest.mark.parametrize("key", PACE_SPELLINGS)
 def test_a_pace_with_many_spaces_is_read_in_no_time(key: str, value: str) -> None:
     """RFC 9309 section 3: a value that is void, but only after 8,000 spaces."""
     body = f"User-agent: *\n{key}: {value}{' ' * 8_000}x\n".encode()

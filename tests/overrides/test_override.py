@@ -147,7 +147,7 @@ def test_delay_leaves_verdicts_alone() -> None:
     own = site({"action": "delay", "delay": 2.5, "paths": ["/slow"]})
     assert not verdict(own, "/x", CLOSED).allowed
     found = own.first(DELAY, SITE + "/slow", NOW)
-    assert found.value == 2.5
+    assert found.delay == 2.5
     assert own.first(DELAY, SITE + "/x", NOW) is None
 
 

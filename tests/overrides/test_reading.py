@@ -64,8 +64,8 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
         f'{common}action = "delay"\ndelay = 2\nuntil = "2027-01-01"\n'
     )
     first, second = read_overrides(str(file))
-    assert (first.entry, first.value) == (1, ("partnerbot",))
-    assert (second.entry, second.value, second.until) == (2, 2.0, date(2027, 1, 1))
+    assert (first.entry, first.tokens) == (1, ("partnerbot",))
+    assert (second.entry, second.delay, second.until) == (2, 2.0, date(2027, 1, 1))
 
 
 @rows(

@@ -7,7 +7,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep.gate.page_responses import page_source
-from scrapy_rep.pages.links import MOST_NAMES, canonical, urls_not_to_follow
+from scrapy_rep.pages.links import MOST_HOSTS, canonical, urls_not_to_follow
 from tests.rows import rows
 
 REFERENCES = [
@@ -96,6 +96,6 @@ def test_only_so_many_names_outside_ascii_are_read_and_none_that_is_too_long() -
     """Each takes a millisecond to encode, and one of 500 KB takes hours."""
     long = f'<a rel="nofollow" href="//{"ü" * 65}/">x</a>'
     assert closed_by(long) == frozenset()
-    many = "".join(f'<a rel="nofollow" href="//ü{n}/">x</a>' for n in range(MOST_NAMES + 9))
+    many = "".join(f'<a rel="nofollow" href="//ü{n}/">x</a>' for n in range(MOST_HOSTS + 9))
     near = '<a rel="nofollow" href="x">x</a>'
-    assert len(closed_by(many + near)) == MOST_NAMES + 1
+    assert len(closed_by(many + near)) == MOST_HOSTS + 1

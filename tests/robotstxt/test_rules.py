@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scrapy_rep import RobotsTxt
-from scrapy_rep.robotstxt.normal_form import form_of
+from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
 from scrapy_rep.robotstxt.patterns import LONGEST_LITERAL, Patterns
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.rules import (
@@ -27,7 +27,7 @@ PIECES = ("a", "b", "c", "ab", "/", "?", "=", "*", "*", "%2F", "%41", ".")
 
 def rules_of(disallow: list[str], allow: list[str]) -> Rules:
     """Rules in the profile rfc9309."""
-    return Rules(Patterns(disallow, FORM), Patterns(allow, FORM), FORM, robots_txt_is_free=True)
+    return Rules(Patterns(disallow, FORM), Patterns(allow, FORM), FORM, ROBOTS_TXT)
 
 
 def patterns(rnd: random.Random, number: int) -> list[str]:
