@@ -32,7 +32,7 @@ from scrapy_rep.sites.fetcher import RobotsFetcher
 from scrapy_rep.sites.refresh import Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
-from scrapy_rep.stores.uri import shown
+from scrapy_rep.stores.uri import redacted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -132,7 +132,7 @@ class Parts:
         if not settings.shared_pace or settings.store is None or not self.store.has_store:
             return None, ""
         turns = self.store.turns
-        return turns, "" if turns is not None else shown(settings.store)
+        return turns, "" if turns is not None else redacted(settings.store)
 
     def _make_cache(self) -> RobotsCache:
         settings = self.settings

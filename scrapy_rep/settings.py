@@ -28,7 +28,7 @@ from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.robotstxt.robotstxt import ParsedRobotsTxt
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
-from scrapy_rep.stores.uri import DISK_LIMIT, shown
+from scrapy_rep.stores.uri import DISK_LIMIT, redacted
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -245,7 +245,8 @@ class RepSettings:
             try:
                 chosen[each.name] = each.metadata[_CHECK](value)
             except (ValueError, TypeError) as error:
-                quoted = (shown(value) or "''") if name == "REP_STORE" else printable(repr(value))
+                is_store = name == "REP_STORE"
+                quoted = (redacted(value) or "''") if is_store else printable(repr(value))
                 raise ValueError(f"{name} = {quoted}: {error}") from None
         profile = PROFILES[chosen.get("profile", RFC9309.name)]
         if chosen.get("max_ttl", 0) > profile.default_life:

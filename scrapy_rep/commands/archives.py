@@ -140,14 +140,10 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
     is_revisit = record.rec_type == "revisit"
     if not is_revisit and (record.rec_type != "response" or record.http_headers is None):
         return None
-    fields = record.rec_headers
-    uri = _normal((fields.get_header("WARC-Target-URI") or "").strip("<>"))
+    uri = _normal(_field(record, "WARC-Target-URI"))
     if not wanted(uri):
         return None
-    names = ("WARC-Record-ID", "WARC-Date", "WARC-Refers-To", "WARC-Payload-Digest")
-    values = ((fields.get_header(name) or "").strip().strip("<>") for name in names)
-    of_record, date, refers_to, digest = values
-    date = date.rstrip("Z")
+    date = _field(record, "WARC-Date").rstrip("Z")
     body, status, location = b"", 0, ""
     damage = "the archive lacks the response that its record repeats" if is_revisit else ""
     if not is_revisit:
@@ -166,11 +162,23 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
         raise DamagedError(file, f"it ends within the record of {uri}")
     if record.digest_checker is not None and record.digest_checker.passed is False:
         damage = "its digest is wrong"
-    if not _DATE.fullmatch(date):
-        date = ""
-    packed = zlib.compress(body, 1)
-    identity = of_record, uri, date, refers_to, digest
-    return Record(*identity, is_revisit, damage, status, location, packed)
+    return Record(
+        id=_field(record, "WARC-Record-ID"),
+        uri=uri,
+        date=date if _DATE.fullmatch(date) else "",
+        refers_to=_field(record, "WARC-Refers-To"),
+        digest=_field(record, "WARC-Payload-Digest"),
+        is_revisit=is_revisit,
+        damage=damage,
+        status=status,
+        location=location,
+        packed=zlib.compress(body, 1),
+    )
+
+
+def _field(record: Any, name: str) -> str:
+    """Return a field of WARC without the brackets that a URI may have; "" if it is missing."""
+    return (record.rec_headers.get_header(name) or "").strip().strip("<>")
 
 
 def _body(record: Any, status: int) -> bytes:

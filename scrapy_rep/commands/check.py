@@ -36,19 +36,19 @@ def run(project: Project, options: Namespace) -> Status:
     found = look_up_all(project, options, options.urls)
     if options.format == "json":
         rows = zip(options.urls, found, strict=True)
-        say_json("check", [as_json(url, one, project.chosen.profile) for url, one in rows])
+        say_json("check", [as_json(url, one, project.rep_settings.profile) for url, one in rows])
     else:
         for url, one in zip(options.urls, found, strict=True):
-            said = told(one.verdict, one.known)
-            say(f"{shown(one.verdict, 10)}  {escaped(without_login(url))}  {said}")
+            word, reason = painted_word(one.verdict, 10), reason_of(one.verdict, one.known)
+            say(f"{word}  {escaped(without_login(url))}  {reason}")
     return sum_up("check", found)
 
 
 def sum_up(subcommand: str, found: Sequence[LookUp]) -> Status:
     """Say on stderr how many URLs are not allowed; return the exit status."""
     counts = Counter(word_of(one.verdict) for one in found)
-    if said := listed(counts, (DISALLOWED, UNREACHABLE)):
-        note(subcommand, f"of {counted(len(found), 'URL')}, {said}")
+    if summary := listed(counts, (DISALLOWED, UNREACHABLE)):
+        note(subcommand, f"of {counted(len(found), 'URL')}, {summary}")
     if counts[UNREACHABLE]:
         return Status.UNKNOWN
     return Status.FOUND if counts[DISALLOWED] else Status.CLEAN
@@ -74,13 +74,13 @@ def word_of(verdict: Verdict) -> str:
     return ALLOWED if verdict.allowed else DISALLOWED
 
 
-def shown(verdict: Verdict, width: int = 0) -> str:
-    """Return the verdict in one word, in its colour on a terminal; ``width`` as in a column."""
+def painted_word(verdict: Verdict, width: int = 0) -> str:
+    """Return the verdict in one word, in its colour on a terminal, padded to ``width``."""
     word = word_of(verdict)
     return painted(word.ljust(width), _COLOURS[word])
 
 
-def told(verdict: Verdict, known: CachedRules | None = None) -> str:
+def reason_of(verdict: Verdict, known: CachedRules | None = None) -> str:
     """Return why a verdict is what it is: printable, in one line."""
     if verdict.override is not None:
         return f"override: {why(verdict)}"
@@ -92,7 +92,7 @@ def as_json(url: str, one: LookUp, profile: str) -> dict[str, Any]:
     """Return all that is known about a URL; the delay in seconds."""
     verdict, known = one.verdict, one.known
     robots = None if known is None else known.robots
-    said = None if robots is None else preferences(robots, one.url, one.agent)
+    stated = None if robots is None else preferences(robots, one.url, one.agent)
     return {
         "url": without_login(url),
         "verdict": word_of(verdict),
@@ -103,5 +103,5 @@ def as_json(url: str, one: LookUp, profile: str) -> dict[str, Any]:
         "agent": [*one.agent],
         "profile": profile,
         "delay": None if robots is None else robots.pace(one.agent).interval or None,
-        "preferences": None if said is None else said.answers or None,
+        "preferences": None if stated is None else stated.answers or None,
     }

@@ -22,13 +22,13 @@ from scrapy_rep.commands.output import Status, ending, note, silence
 
 def prepare(args: Sequence[str], opts: Namespace) -> None:
     """Parse what Scrapy has left over; without a subcommand, print the help."""
-    parser, several = parsers()
+    parser, by_name = parsers()
     if opts.help or not args:  # Scrapy's parser has taken the option
         args = [*args, "--help"]
     # The parser of the subcommand reports the mistake, so that its own help is named.
     options, rest = parser.parse_known_args(args)
     if rest:
-        several[options.subcommand].error(f"unrecognized arguments: {' '.join(rest)}")
+        by_name[options.subcommand].error(f"unrecognized arguments: {' '.join(rest)}")
     opts.robots = options
 
 

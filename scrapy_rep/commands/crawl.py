@@ -62,13 +62,13 @@ class Project:
                 self.spider = loader.load(name)
                 self.spider.update_settings(self.settings)
         except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-            said = f"the spider {name} cannot be loaded: {described(error)}"
-            raise EndingError(said) from None
+            reason = f"the spider {name} cannot be loaded: {described(error)}"
+            raise EndingError(reason) from None
         if self.spider is None:
             raise EndingError(f"no spider is called {name}")
 
     @cached_property
-    def chosen(self) -> RepSettings:
+    def rep_settings(self) -> RepSettings:
         """The settings of this package; raises ``EndingError`` for a bad one."""
         try:
             return RepSettings.from_settings(self.settings)
@@ -80,7 +80,7 @@ class Project:
         """The tokens of a crawl; raises ``EndingError`` if the spider's are not valid."""
         crawler: Any = SimpleNamespace(settings=self.settings, spider=self.spider)
         try:
-            return Identity(crawler, self.chosen).default
+            return Identity(crawler, self.rep_settings).default
         except ValueError as error:
             raise EndingError(str(error)) from None
 
@@ -126,8 +126,8 @@ def look_up(
     After a few seconds, a line on stderr says what takes so long: a site that fails is asked
     several times, as in a crawl.
     """
-    said = "still waiting for robots.txt; a site that fails is asked several times, as in a crawl"
-    timer = Timer(_PATIENCE, note, (project.options.subcommand, said))
+    line = "still waiting for robots.txt; a site that fails is asked several times, as in a crawl"
+    timer = Timer(_PATIENCE, note, (project.options.subcommand, line))
     timer.daemon = True
     timer.start()
     try:
@@ -149,7 +149,7 @@ async def look_up_at_once(
     return [await maybe_deferred_to_future(one) for one in asked]
 
 
-class Version(NamedTuple):
+class Loaded(NamedTuple):
     """The octets of a robots.txt, or the error that says why it cannot be read or fetched.
 
     If a site has none, ``lack`` says why, and the octets are those of a file that means the same.
@@ -160,7 +160,7 @@ class Version(NamedTuple):
     error: EndingError | None = None
 
 
-def versions(project: Project, sources: Sequence[str]) -> list[Version]:
+def load_all(project: Project, sources: Sequence[str]) -> list[Loaded]:
     """Return what each source has: a file, standard input, or the site of a URL.
 
     Raises ``EndingError`` for a bad URL.
@@ -176,21 +176,21 @@ def versions(project: Project, sources: Sequence[str]) -> list[Version]:
     ]
 
 
-def _read(source: str) -> Version:
+def _read(source: str) -> Loaded:
     try:
-        return Version(read(source))
+        return Loaded(read(source))
     except (EndingError, OSError) as error:
-        return Version(error=ending(error))
+        return Loaded(error=ending(error))
 
 
-def _fetched(url: str, known: CachedRules) -> Version:
+def _fetched(url: str, known: CachedRules) -> Loaded:
     if known.unreachable:
-        said = f"the robots.txt of {without_login(url)} is unreachable: {lack_of_rules(known)}"
-        return Version(error=EndingError(said, Status.UNKNOWN))
+        reason = f"the robots.txt of {without_login(url)} is unreachable: {lack_of_rules(known)}"
+        return Loaded(error=EndingError(reason, Status.UNKNOWN))
     if known.body is not None:
-        return Version(known.body)
+        return Loaded(known.body)
     body = b"" if known.decision is Decision.ALLOW_ALL else b"User-agent: *\nDisallow: /\n"
-    return Version(body, lack_of_rules(known))
+    return Loaded(body, lack_of_rules(known))
 
 
 def lack_of_rules(known: CachedRules) -> str:
@@ -207,10 +207,10 @@ def in_crawl(project: Project, work: Work[T]) -> T:
     Raises what ``work`` raises, and ``EndingError`` if the crawl could not start, which is a fault
     of the project: of a spider, a component or a setting.
     """
-    chosen = {**_SETTINGS, "ADDONS": {**project.settings.getdict("ADDONS"), _ADDON: 100}}
+    settings = {**_SETTINGS, "ADDONS": {**project.settings.getdict("ADDONS"), _ADDON: 100}}
     if project.is_quiet:
-        chosen["LOG_ENABLED"] = False
-    project.given.setdict(chosen, priority="cmdline")  # which takes precedence over the spider's
+        settings["LOG_ENABLED"] = False
+    project.given.setdict(settings, priority="cmdline")  # which takes precedence over the spider's
     outcome: Future[T] = Future()
 
     async def start(self: Spider) -> AsyncIterator[Any]:
@@ -236,8 +236,8 @@ def in_crawl(project: Project, work: Work[T]) -> T:
         raise KeyboardInterrupt
     # The add-on raises an error that is both for a bad setting; its text says all.
     is_setting = isinstance(failure, SystemExit) and isinstance(failure, ValueError)
-    said = str(failure) if is_setting else described(failure)
-    raise EndingError(f"no robots.txt can be fetched: {said}")
+    reason = str(failure) if is_setting else described(failure)
+    raise EndingError(f"no robots.txt can be fetched: {reason}")
 
 
 def _crawl(settings: Any, spider: type[Spider]) -> BaseException | None:

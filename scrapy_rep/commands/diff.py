@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from scrapy_rep.commands.check import shown
-from scrapy_rep.commands.crawl import Project, Version, versions
+from scrapy_rep.commands.check import painted_word
+from scrapy_rep.commands.crawl import Loaded, Project, load_all
 from scrapy_rep.commands.output import Status, counted, note, painted, say, say_json
 from scrapy_rep.linting.effects import MOST_PATHS, Difference, difference
 from scrapy_rep.robotstxt.printable import escaped, printable
@@ -16,15 +16,15 @@ from scrapy_rep.robotstxt.verdict import Verdict, as_plain, why
 
 def run(project: Project, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
-    chosen = project.chosen
-    old, new = versions(project, [options.old, options.new])
+    settings = project.rep_settings
+    old, new = load_all(project, [options.old, options.new])
     if error := old.error or new.error:
         raise error
     found = difference(
-        truncate(old.body, chosen.max_size),
-        truncate(new.body, chosen.max_size),
+        truncate(old.body, settings.max_size),
+        truncate(new.body, settings.max_size),
         options.agent or (),
-        chosen.profile,
+        settings.profile,
     )
     if options.format == "json":
         say_json("diff", [_as_json(one, old, new) for one in found])
@@ -37,12 +37,12 @@ def run(project: Project, options: Namespace) -> Status:
     return Status.FOUND
 
 
-def _seen(verdict: Verdict, version: Version) -> Verdict:
+def _seen(verdict: Verdict, source: Loaded) -> Verdict:
     """Return a verdict without the rule of a file that does not exist."""
-    return Verdict(verdict.allowed, reason=version.lack) if version.lack else verdict
+    return Verdict(verdict.allowed, reason=source.lack) if source.lack else verdict
 
 
-def _as_json(one: Difference, old: Version, new: Version) -> dict[str, object]:
+def _as_json(one: Difference, old: Loaded, new: Loaded) -> dict[str, object]:
     return {
         "agents": [*one.agents],
         "paths": [
@@ -58,7 +58,7 @@ def _as_json(one: Difference, old: Version, new: Version) -> dict[str, object]:
     }
 
 
-def _as_text(found: Sequence[Difference], old: Version, new: Version) -> None:
+def _as_text(found: Sequence[Difference], old: Loaded, new: Loaded) -> None:
     for number, one in enumerate(found):
         if number:
             say()
@@ -66,7 +66,7 @@ def _as_text(found: Sequence[Difference], old: Version, new: Version) -> None:
         for change in one.paths:
             say(f"  {escaped(change.path)}")
             for mark, verdict in (("-", _seen(change.old, old)), ("+", _seen(change.new, new))):
-                say(f"    {mark} {shown(verdict)}: {why(verdict)}")
+                say(f"    {mark} {painted_word(verdict)}: {why(verdict)}")
         if len(one.paths) == MOST_PATHS:
             say(f"  and more: {MOST_PATHS} paths are shown")
         for name in sorted({*one.old_pace, *one.new_pace}):

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scrapy_rep.commands.check import as_json, look_up_all, shown, sum_up
+from scrapy_rep.commands.check import as_json, look_up_all, painted_word, sum_up
 from scrapy_rep.commands.crawl import Project, lack_of_rules
 from scrapy_rep.commands.output import Status, painted, say, say_json
 from scrapy_rep.exceptions import BY_ROBOTS_TXT
@@ -31,16 +31,16 @@ class Explanation(NamedTuple):
 
 def run(project: Project, options: Namespace) -> Status:
     """Print why the verdict is what it is: what decided, the lines involved, other profiles."""
-    profile = project.chosen.profile
+    profile = project.rep_settings.profile
     [one] = look_up_all(project, options, [options.url])
     known, found = one.known, None
     if known is not None and known.body is not None:
         found = explained(known.body, one.url, one.agent, profile)
     if options.format == "json":
-        said = as_json(options.url, one, profile)
-        said["by_rules"] = None if found is None else as_plain(found.verdict)
-        said["other_profiles"] = {} if found is None else {n: as_plain(v) for n, v in found.others}
-        say_json("explain", [said])
+        row = as_json(options.url, one, profile)
+        row["by_rules"] = None if found is None else as_plain(found.verdict)
+        row["other_profiles"] = {} if found is None else {n: as_plain(v) for n, v in found.others}
+        say_json("explain", [row])
     else:
         fetched = "" if known is None or known.answer is None else known.answer.uri
         origin = options.robots_txt or fetched or str(one.authority)
@@ -61,7 +61,7 @@ def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Expl
 
 
 def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:
-    say(f"{shown(one.verdict)}: {escaped(without_login(url))}")
+    say(f"{painted_word(one.verdict)}: {escaped(without_login(url))}")
     if found is not None:
         rules = why(found.verdict)
     else:
@@ -78,7 +78,7 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
         say()
         say(painted("Other profiles", "bold"))
     for name, other in found.others:
-        say(f"  {name}: {shown(other)}: {why(other)}")
+        say(f"  {name}: {painted_word(other)}: {why(other)}")
 
 
 def _excerpt(found: Explanation, origin: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from scrapy_rep.access.authority import Authority, usable_authority_of
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses
-from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
+from scrapy_rep.commands.check import ALLOWED, DISALLOWED, reason_of
 from scrapy_rep.commands.crawl import Project, in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import EndingError, Status, counted, listed, note
@@ -104,8 +104,8 @@ def _ruling_of(
 
     def reason(url: str) -> str:
         verdict = judged(url)
-        said = told(verdict, known)
-        return f"unreachable: {said}" if is_undefined(verdict) else said
+        text = reason_of(verdict, known)
+        return f"unreachable: {text}" if is_undefined(verdict) else text
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
         return Ruling(robots.matcher(agent), reason, octets=octets)
@@ -222,7 +222,7 @@ def run(project: Project, options: Namespace) -> Status:
     if options.rejected == STDIN:
         raise EndingError("--rejected needs a file: standard output has the URLs that pass")
     refuse_stdin_twice(options.source, options.robots_txt)
-    inputs = (options.source, options.robots_txt, options.warc, project.chosen.overrides)
+    inputs = (options.source, options.robots_txt, options.warc, project.rep_settings.overrides)
     refuse_to_overwrite(options.rejected, *inputs)
     # The rules are read before any output is opened.
     offline = Offline(project, options.agent) if options.robots_txt or options.warc else None
@@ -239,8 +239,8 @@ def run(project: Project, options: Namespace) -> Status:
         else:
             for chunk in chunks:
                 _write(sieve.sort(lines_of(chunk, offline.sent), find))
-    said = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
-    note("filter", f"{counted(sieve.counts.total(), 'line')}: {said or 'none'}")
+    summary = listed(sieve.counts, (ALLOWED, DISALLOWED, _MALFORMED, _UNDECIDED))
+    note("filter", f"{counted(sieve.counts.total(), 'line')}: {summary or 'none'}")
     return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
 
 
@@ -250,7 +250,7 @@ def _offline(offline: Offline, options: Namespace) -> Find:
     if options.robots_txt:
         body = read(options.robots_txt)
     else:
-        archive = NewestResponses(options.warc, offline.settings.max_redirects)
+        archive = NewestResponses(options.warc, offline.rep_settings.max_redirects)
 
     def find(authority: Authority) -> Ruling:
         answer = body, 200

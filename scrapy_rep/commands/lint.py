@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 
-from scrapy_rep.commands.crawl import Project, versions
+from scrapy_rep.commands.crawl import Project, load_all
 from scrapy_rep.commands.output import EndingError, Status, counted, note, painted, say, say_json
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
@@ -25,24 +25,24 @@ def run(project: Project, options: Namespace) -> Status:
         raise EndingError(f"{min(unknown)} is not a code of findings")
     worst = Status.CLEAN
     found: list[Located] = []
-    several = versions(project, options.sources)
-    for source, version in zip(map(without_login, options.sources), several, strict=True):
-        if version.error is not None:
-            note("lint", str(version.error))
-            worst = max(worst, version.error.status)
-        elif version.lack:
-            note("lint", f"{source}: {version.lack}")
+    contents = load_all(project, options.sources)
+    for source, loaded in zip(map(without_login, options.sources), contents, strict=True):
+        if loaded.error is not None:
+            note("lint", str(loaded.error))
+            worst = max(worst, loaded.error.status)
+        elif loaded.lack:
+            note("lint", f"{source}: {loaded.lack}")
         else:
-            of_source = (one for one in lint(version.body) if one.code not in ignored)
+            of_source = (one for one in lint(loaded.body) if one.code not in ignored)
             shown = (one for one in of_source if options.all or one.severity != "information")
             found += [(source, one) for one in shown]
     _say(found, options.format)
     if not found and worst is Status.CLEAN and options.format == "text":
         say("no findings")
     counts = Counter(one.severity for _, one in found)
-    said = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]
-    if said:
-        note("lint", ", ".join(said))
+    summary = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]
+    if summary:
+        note("lint", ", ".join(summary))
         worst = worst or Status.FOUND
     return worst
 

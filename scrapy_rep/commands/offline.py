@@ -34,22 +34,23 @@ class Offline:
 
     def __init__(self, project: Project, agent: Sequence[str] | None) -> None:
         self.agent = tuple(agent or ()) or project.agent
-        self.settings = project.chosen
+        self.rep_settings = project.rep_settings
         self.sent = decoding(project.settings)
-        self._policy = self.settings.policy
-        paces = self.settings.pace_policy
+        self._policy = self.rep_settings.policy
+        paces = self.rep_settings.pace_policy
         self._now = time.time()
-        self._parsed = lru_cache(maxsize=8)(self.settings.parse)  # one file may govern many sites
+        # One file may govern many sites.
+        self._parsed = lru_cache(maxsize=8)(self.rep_settings.parse)
         try:
-            overrides = configured_overrides(self.settings, self._now)
+            overrides = configured_overrides(self.rep_settings, self._now)
         except ValueError as error:
             raise EndingError(str(error)) from None
         applied = AppliedOverrides(overrides, RepStats(), paces, time.time)
-        self.judge = Judge(lambda *_: None, paces, UseOfPages(self.settings), applied)
+        self.judge = Judge(lambda *_: None, paces, UseOfPages(self.rep_settings), applied)
 
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
         """Return what a crawl knows of an authority after this answer."""
-        read = truncate(body, self.settings.max_size)
+        read = truncate(body, self.rep_settings.max_size)
         outcome = archived_outcome(status, read, authority.robots_uri, self._policy.temporary)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)

@@ -18,6 +18,7 @@ Option = dict[str, Any]
 
 
 def _option(what: str = "", metavar: str | None = None, **how: Any) -> Option:
+    """Return an option; ``what`` is its help."""
     return {"help": what or None, **({"metavar": metavar} if metavar else {}), **how}
 
 
@@ -193,35 +194,35 @@ class Parser(argparse.ArgumentParser):
 
 
 def parsers() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of the command, and those of its subcommands."""
+    """Return the parser of the command, and those of its subcommands by their names."""
     parser = Parser(
         prog="scrapy robots",
         description="Ask what robots.txt files allow, before you crawl.",
         epilog=f"'scrapy robots SUBCOMMAND --help' has the options of one.\n{_GLOBAL}",
     )
-    several = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", required=True)
-    found: dict[str, Parser] = {}
+    subparsers = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", required=True)
+    by_name: dict[str, Parser] = {}
     for name, one in _SUBCOMMANDS.items():
-        found[name] = several.add_parser(
+        by_name[name] = subparsers.add_parser(
             name,
             help=one.question,
             description=one.question,
             epilog=f"example:\n  {one.example}\n\nexit status:\n{_statuses(one)}\n\n{_GLOBAL}",
         )
-        found[name].add(one.options)
-    actions = found["store"].add_subparsers(dest="action", metavar="ACTION", required=True)
+        by_name[name].add(one.options)
+    actions = by_name["store"].add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, (what, options) in _ACTIONS.items():
         action = actions.add_parser(name, help=what, description=what)
         action.add({**options, "--spider": _SPIDER})
-    return parser, found
+    return parser, by_name
 
 
 def _statuses(one: _Subcommand) -> str:
-    several = [
+    statuses = [
         (Status.CLEAN, one.clean),
         (Status.FOUND, one.found),
         (Status.USAGE, "the command line or the input is not right"),
         (Status.UNKNOWN, one.unknown),
         (Status.INTERRUPTED, "interrupted"),
     ]
-    return "\n".join(f"  {int(status):>3}  {what}" for status, what in several if what)
+    return "\n".join(f"  {int(status):>3}  {what}" for status, what in statuses if what)

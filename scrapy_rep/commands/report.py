@@ -76,10 +76,10 @@ def _summarise(tally: Tally, form: str) -> None:
 
 
 def _totals(totals: dict[str, Any]) -> str:
-    said = f"{counted(totals['decisions'], 'decision')}, {totals['refused']:,} of them refusals"
-    said += f", on {counted(totals['sites'], 'site')}"
+    text = f"{counted(totals['decisions'], 'decision')}, {totals['refused']:,} of them refusals"
+    text += f", on {counted(totals['sites'], 'site')}"
     unread = totals["unread"]
-    return said + (f"; {counted(unread, 'line')} could not be read" if unread else "")
+    return text + (f"; {counted(unread, 'line')} could not be read" if unread else "")
 
 
 def _shown(value: object) -> str:

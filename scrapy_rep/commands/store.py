@@ -6,8 +6,8 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from scrapy import Spider
@@ -25,13 +25,13 @@ from scrapy_rep.stores.stored import StoredEntry
 
 def run(project: Project, options: Namespace) -> Status:
     """Run the action on the store of the project."""
-    act = {"list": _list, "show": _show, "export": _export, "import": _import, "forget": _forget}
-    imports = options.action == "import"
-    with (
-        opened(options.source) if imports else nullcontext() as options.given,
-        _configured_store(project, create=imports) as store,  # only if there is something to import
-    ):
-        return act[options.action](store, options)
+    if options.action == "import":
+        # The store may be made, so the source is opened first.
+        with opened(options.source) as lines, _configured_store(project, create=True) as store:
+            return _import(store, lines, options.source)
+    act = {"list": _list, "show": _show, "export": _export, "forget": _forget}[options.action]
+    with _configured_store(project, create=False) as store:
+        return act(store, options)
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def _configured_store(project: Project, *, create: bool) -> Iterator[Store]:
     """
     crawler = Crawler(Spider, project.settings)  # type: ignore[arg-type]
     try:
-        store = open_configured(crawler, project.chosen, create=create)
+        store = open_configured(crawler, project.rep_settings, create=create)
     except ValueError as error:
         raise EndingError(str(error)) from None
     if store is None:
@@ -112,12 +112,11 @@ def _export(store: Store, options: Namespace) -> Status:
     return Status.CLEAN
 
 
-def _import(store: Store, options: Namespace) -> Status:
-    lines = (line for line in options.given if line.strip())
+def _import(store: Store, lines: Iterable[bytes], source: str) -> Status:
     try:
-        number = store.import_(map(_parsed, lines))
+        number = store.import_(_parsed(line) for line in lines if line.strip())
     except ValueError as error:
-        raise EndingError(f"{options.source}: {error}") from None
+        raise EndingError(f"{source}: {error}") from None
     note("store import", f"{counted(number, 'site')} imported")
     return Status.CLEAN
 

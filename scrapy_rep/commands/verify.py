@@ -63,7 +63,7 @@ def run(project: Project, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
     refuse_stdin_twice(*options.logs)
     counts, whys = Counter[str](), Counter[str]()
-    told: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     records = Records(options.warc)
     for one in _compared(options.logs, records):
         counts[one.result] += 1
@@ -72,12 +72,12 @@ def run(project: Project, options: Namespace) -> Status:
         elif one.result == CONTRADICTED and options.format == "text":
             say(escaped(f"{one.log}:{one.line}: {one.url}: {one.why}"))
         if one.why and options.format == "json":
-            told.append(one._asdict())
+            rows.append(one._asdict())
     if options.format == "json":
-        say_json("verify", told)
-    said = listed(counts, (CONFIRMED, CONTRADICTED, NOT_BY_RULES, NOT_COMPARED))
+        say_json("verify", rows)
+    summary = listed(counts, (CONFIRMED, CONTRADICTED, NOT_BY_RULES, NOT_COMPARED))
     reasons = "".join(f"; {count:,}: {why}" for why, count in whys.most_common())
-    note("verify", f"{counted(counts.total(), 'decision')}: {said or 'none'}{reasons}")
+    note("verify", f"{counted(counts.total(), 'decision')}: {summary or 'none'}{reasons}")
     if counts[CONTRADICTED]:
         return Status.FOUND
     return Status.UNKNOWN if counts[NOT_COMPARED] else Status.CLEAN
@@ -148,11 +148,9 @@ def _compare(line: DecisionLine, run: RunLine | None, records: Records) -> tuple
         wrong = wrong or _wrong_reason(line, run)
     if wrong:
         return CONTRADICTED, wrong
-    said = line.without or line
-    reason = said.reason.removesuffix(LAST_GOOD_COPY)
-    is_by_rules = line.digest is not None and reason in _BY_RULES
+    logged = _without_override(line)
     is_by_answer = line.record is not None or line.outcome in ("unavailable", "denied")
-    if not is_by_rules and (found is not None or not is_by_answer):
+    if not _is_by_rules(line) and (found is not None or not is_by_answer):
         return NOT_BY_RULES, ""
     lack = _lack(line, run, found)
     if lack or run is None or found is None:
@@ -164,11 +162,22 @@ def _compare(line: DecisionLine, run: RunLine | None, records: Records) -> tuple
         return NOT_COMPARED, "the settings of its run cannot be read"
     if digest != line.digest:
         return CONTRADICTED, f"the robots.txt in the archive has the digest {digest}"
-    logged = LoggedVerdict(said.allowed, said.rule, said.line, said.group, reason)
     verdict = robots.verdict(line.url, line.agent)
     if LoggedVerdict.of(verdict) == logged:
         return CONFIRMED, ""
     return CONTRADICTED, f"by the archive it is {verdict}"
+
+
+def _without_override(line: DecisionLine) -> LoggedVerdict:
+    """Return the verdict before any override, and as if the rules were no last good copy."""
+    one = line.without or line
+    reason = one.reason.removesuffix(LAST_GOOD_COPY)
+    return LoggedVerdict(one.allowed, one.rule, one.line, one.group, reason)
+
+
+def _is_by_rules(line: DecisionLine) -> bool:
+    """Return True if the verdict follows from rules that the line names."""
+    return line.digest is not None and _without_override(line).reason in _BY_RULES
 
 
 def _lack(line: DecisionLine, run: RunLine | None, found: Record | None) -> str:
@@ -218,9 +227,8 @@ def _wrong_reason(line: DecisionLine, run: RunLine) -> str:
 
     A decision by rules that the line names is not judged here: those rules are asked again.
     """
-    said = line.without or line
-    reason = said.reason.removesuffix(LAST_GOOD_COPY)
-    if not said.allowed or (line.digest is not None and reason in _BY_RULES):
+    logged = _without_override(line)
+    if not logged.allowed or _is_by_rules(line):
         return ""
     site = usable_authority_of(line.url)  # None of a URL that is not in the log
     is_denied = line.status in REFUSALS and run.settings.get("access_denied") == "disallow"
@@ -229,7 +237,9 @@ def _wrong_reason(line: DecisionLine, run: RunLine) -> str:
         ROBOTS_TXT_ITSELF: site is None or site.has_its_rules_at(line.url),
         BYPASSED: True,
     }
-    return "" if may_pass.get(reason) else f"no request passes for such a reason: {said.reason}"
+    if may_pass.get(logged.reason):
+        return ""
+    return f"no request passes for such a reason: {(line.without or line).reason}"
 
 
 def _wrong_record(

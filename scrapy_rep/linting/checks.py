@@ -152,7 +152,7 @@ def check_keys(file: RobotsFile) -> Iterator[Finding]:
 
     An unknown key is reported once: a file may have thousands of ``Noindex`` lines.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     junk = 0
     for line in file.parsed:
         name = line.name.lower()
@@ -162,8 +162,8 @@ def check_keys(file: RobotsFile) -> Iterator[Finding]:
                 message = f'"{quoted(line.value)}" is neither a record nor a comment'
                 fix = "put # before a comment, and a colon between key and value"
                 yield file.finding_at("line-not-understood", line, message, fix, line.start)
-        elif line.key == UNKNOWN and name not in told:
-            told.add(name)
+        elif line.key == UNKNOWN and name not in reported:
+            reported.add(name)
             yield _unknown(file, line)
         if line.key in _USUAL and (not line.colon or line.name != _USUAL[line.key]):
             yield from _misspelt(file, line)
@@ -275,13 +275,13 @@ def check_preferences(file: RobotsFile) -> Iterator[Finding]:
 def _usage(file: RobotsFile, line: ParsedLine) -> Iterator[Finding]:
     _, value = path_and_expression(line.value)
     column = line.column + len(line.value) - len(value)
-    said = content_usage(value, ROBOTS_TXT)
-    if not said or not said[0].label:
+    preferences = content_usage(value, ROBOTS_TXT)
+    if not preferences or not preferences[0].label:
         message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
         fix = "write train-ai=n, or several separated by commas, in lower case"
         yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
         return
-    for one in said:
+    for one in preferences:
         if one.label not in _LABELS:
             message = f'"{quoted(one.label)}" is not a category of the vocabulary'
             fix = f"use one of {', '.join(_LABELS)}"

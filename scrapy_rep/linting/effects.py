@@ -56,22 +56,23 @@ class Difference(NamedTuple):
     new_pace: Pace
 
 
-class _Said(NamedTuple):
-    """What a file says to a crawler: its rules, in order, and its pace as it is shown."""
+class _ForAgent(NamedTuple):
+    """What a file has for a crawler: its rules, in order, and its pace as it is shown."""
 
     rules: Rules
     pace: Pace
 
 
 class _Version(ParsedRobotsTxt):
-    """One of the two files. Its text is split once, and what it says to a group is read once."""
+    """One of the two files. Its text is split once, and the lines of each group are read once."""
 
     def __init__(self, body: bytes, profile: str) -> None:
         super().__init__(body, named(profile))
         self._split = {
             members: Groups(self.text(), self.profile, members) for members in ((), PACE_SPELLINGS)
         }
-        self._said: dict[object, _Said] = {}
+        self._by_group: dict[object, _ForAgent] = {}
+        self._by_text: dict[str, _ForAgent] = {}
 
     def group(self, tokens: tuple[str, ...], members: tuple[str, ...] = ()) -> Group:
         """Return the lines that are for a crawler."""
@@ -81,18 +82,18 @@ class _Version(ParsedRobotsTxt):
         """Return the crawlers that the file names."""
         return [token for _, name in self._split[()].names for token in self.tokens_of(name)]
 
-    def said_to(self, agent: str) -> _Said:
-        """Return what the file says to a crawler: one object for all to which it says the same."""
+    def for_agent(self, agent: str) -> _ForAgent:
+        """Return what the file has for a crawler: one object for all for which it is the same."""
         tokens = self.tokens_of(agent)
         groups = [self.group(tokens, members) for members in self._split]
         # Crawlers that are not named share the default groups. There may be thousands of these, so
         # one short key stands for them.
         key = tuple([one.spans if one.token in tokens else DEFAULT for one in groups])
-        if key not in self._said:
-            rules = rules_of(groups[0], self.profile)
-            said = _Said(tuple([(allow, text) for allow, text, _ in rules]), self._pace(agent))
-            self._said[key] = self._said.setdefault(repr(said), said)
-        return self._said[key]
+        if key not in self._by_group:
+            rules = tuple([(allow, text) for allow, text, _ in rules_of(groups[0], self.profile)])
+            found = _ForAgent(rules, self._pace(agent))
+            self._by_group[key] = self._by_text.setdefault(repr(found), found)
+        return self._by_group[key]
 
     def _pace(self, agent: str) -> Pace:
         rates = self.pace(agent).rates
@@ -109,34 +110,34 @@ def difference(
     """
     before, after = _Version(old, profile), _Version(new, profile)
     asked = [agent.lower() for agent in agents] or [DEFAULT, *before.crawlers(), *after.crawlers()]
-    several: dict[tuple[int, int], list[str]] = {}
+    alike: dict[tuple[int, int], list[str]] = {}
     for agent in dict.fromkeys(asked):
-        key = id(before.said_to(agent)), id(after.said_to(agent))
-        several.setdefault(key, []).append(agent)
+        # Equal ones are one object, so that long rules are not compared for each crawler.
+        key = id(before.for_agent(agent)), id(after.for_agent(agent))
+        alike.setdefault(key, []).append(agent)
     found = []
-    for names in several.values():
-        said = before.said_to(names[0]), after.said_to(names[0])
-        changes = _changes(before, after, names[0])
-        paths = tuple(islice(changes, MOST_PATHS))
-        if paths or said[0].pace != said[1].pace:
-            found.append(Difference((*names,), paths, said[0].pace, said[1].pace))
+    for names in alike.values():
+        paths = tuple(islice(_changes(before, after, names[0]), MOST_PATHS))
+        old_pace, new_pace = before.for_agent(names[0]).pace, after.for_agent(names[0]).pace
+        if paths or old_pace != new_pace:
+            found.append(Difference((*names,), paths, old_pace, new_pace))
     return found
 
 
 def _changes(old: _Version, new: _Version, agent: str) -> Iterator[Change]:
     """Yield paths whose verdict changes, short ones first: one for each pair of deciding rules."""
-    before, after = {*old.said_to(agent).rules}, {*new.said_to(agent).rules}
-    several, changed = before | after, before ^ after
+    before, after = {*old.for_agent(agent).rules}, {*new.for_agent(agent).rules}
+    every, changed = before | after, before ^ after
     if not old.profile.most_octets_win:  # where the first rule counts, so does the order
-        changed = several
-    told: set[tuple[object, ...]] = set()
-    for path in witnesses(_patterns(changed), _patterns(several)):
+        changed = every
+    seen: set[tuple[str, str]] = set()
+    for path in witnesses(_patterns(changed), _patterns(every)):
         url = _ORIGIN + path
         if old.allowed(url, agent) != new.allowed(url, agent):
             change = Change(path, old.verdict(url, agent), new.verdict(url, agent))
             key = (_deciding(change.old), _deciding(change.new))
-            if key not in told:
-                told.add(key)
+            if key not in seen:
+                seen.add(key)
                 yield change
 
 
@@ -146,6 +147,7 @@ def _patterns(rules: Iterable[tuple[bool, str]]) -> list[str]:
 
 
 def _deciding(verdict: Verdict) -> str:
+    """Return what stands for a verdict and the rule that decides it, if there is one."""
     return f"{verdict.allowed} {verdict.rule and verdict.rule.pattern}"
 
 

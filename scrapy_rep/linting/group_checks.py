@@ -149,15 +149,17 @@ def _empty(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[Finding]:
 def _without_effect(file: RobotsFile, rules: Sequence[ParsedLine]) -> Iterator[Finding]:
     """Yield the rules of a group that change nothing; of two that say the same, the later one."""
     left = [line for line in rules if line.value.startswith("/")]
-    paths = [path for line in left for path in (_path(line), _path(line) + "~")]
+    # A rule decides on its own path if it decides anywhere. But a URL with that path may be another
+    # one in normal form, as /. is /. So a longer path is asked for, too.
+    urls = [url for line in left for url in (_url(line), _url(line) + "~")]
     whole = _robots(left)
-    before = [whole.allowed(path, "*") for path in paths]
+    verdicts = [whole.allowed(url, "*") for url in urls]
     for line in reversed([*left]):
         if line.key == syntax.ALLOW and line.value == "/":
             continue  # it says explicitly what holds anyway
         without = [other for other in left if other is not line]
         robots = _robots(without)
-        if all(robots.allowed(path, "*") is said for path, said in zip(paths, before, strict=True)):
+        if all(robots.allowed(url, "*") is old for url, old in zip(urls, verdicts, strict=True)):
             found = _redundant(file, line, robots, without)
             if found.fix == _REMOVE:
                 left = without  # otherwise it is the other rule that may go
@@ -169,7 +171,7 @@ def _robots(rules: Sequence[ParsedLine]) -> ParsedRobotsTxt:
     return ParsedRobotsTxt.parse("\n".join(["user-agent: *", *lines]).encode("latin-1"))
 
 
-def _path(line: ParsedLine) -> str:
+def _url(line: ParsedLine) -> str:
     """Return the URL that has the path of a rule."""
     return _ORIGIN + line.value.encode("latin-1").decode("utf-8", "surrogateescape")
 
@@ -178,7 +180,7 @@ def _redundant(
     file: RobotsFile, line: ParsedLine, robots: ParsedRobotsTxt, others: Sequence[ParsedLine]
 ) -> Finding:
     """Return the finding about a rule, with the one that decides in its place."""
-    verdict = robots.verdict(_path(line), "*")
+    verdict = robots.verdict(_url(line), "*")
     decider = None if verdict.line is None else others[verdict.line - 2]
     severity: Severity = "information"
     fix = _REMOVE

@@ -47,8 +47,8 @@ def finding(
     column: int | None = None,
 ) -> Finding:
     """Return a finding with the severity and the source of its code."""
-    said = CODES[code]
-    return Finding(line, column, code, said.severity, message, fix, said.source)
+    entry = CODES[code]
+    return Finding(line, column, code, entry.severity, message, fix, entry.source)
 
 
 def quoted(text: str) -> str:
@@ -109,7 +109,7 @@ class RobotsFile:
 
     def __init__(self, body: bytes) -> None:
         text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
-        self.lines = text.split("\n")[1:]
+        self.lines = text.split("\n")[1:]  # each line begins with a "\n", also the first one
         self.parsed = [*_read(self.lines)]
         self.groups = _groups_of(self.parsed)
 
@@ -127,15 +127,15 @@ class RobotsFile:
 def _read(lines: list[str]) -> Iterator[ParsedLine]:
     """Yield the lines that are not comments."""
     for number, written in enumerate(lines, 1):
-        said = written.partition("#")[0]
-        name, colon, value = said.partition(":")
-        key, start = name.strip(" \t"), _start(said)
+        text = written.partition("#")[0]
+        name, colon, value = text.partition(":")
+        key, start = name.strip(" \t"), _start(text)
         if colon:
             known = _KNOWN.get(key.lower(), UNKNOWN)
             column = len(name) + 1 + _start(value)
             yield ParsedLine(number, known, key, value.strip(" \t"), start, column)
         elif key:
-            words = syntax.words(said)
+            words = syntax.words(text)
             if len(words) == 2 and words[0].lower() in _KNOWN:
                 known = _KNOWN[words[0].lower()]
                 yield ParsedLine(number, known, words[0], words[1], start, start, colon=False)

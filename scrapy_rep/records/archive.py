@@ -98,13 +98,13 @@ class Archive:
         if not self._is_begun:
             self._is_begun = True
             fields = {"WARC-Filename": self.name, "WARC-Date": _date(self._began)}
-            said = {
+            about = {
                 "software": f"scrapy_rep/{own_version() or 'unknown'}",
                 "format": "WARC File Format 1.1",
                 "isPartOf": self._run,
                 "description": _ABOUT,
             }
-            self._write(self._octets("warcinfo", fields, warc_fields(said)))
+            self._write(self._octets("warcinfo", fields, warc_fields(about)))
 
     def fetched(self, exchange: RobotsExchange) -> None:
         """Keep an exchange, or the failure of a fetch."""
@@ -216,14 +216,14 @@ def _failure(exchange: RobotsExchange, failure: Unreachable, now: float) -> _Rec
         "WARC-Target-URI": exchange.uri,
         "WARC-Refers-To": f"<{exchange.previous}>" if exchange.previous else "",
     }
-    said = {
+    failed = {
         "outcome": "unreachable",
         "cause": str(failure.cause),
         "detail": failure.detail,
         "status": "" if failure.status is None else str(failure.status),
         "side": "crawler" if failure.ours else "",
     }
-    return "metadata", fields, warc_fields(said), None
+    return "metadata", fields, warc_fields(failed), None
 
 
 def _truncated(response: Response, cut: bool) -> str:
@@ -270,5 +270,5 @@ def _date(time: float) -> str:
 
 def warc_fields(fields: Mapping[str, str]) -> bytes:
     """Return fields as ``application/warc-fields``, each in one line."""
-    told = [f"{name}: {' '.join(value.split())}\r\n" for name, value in fields.items() if value]
-    return "".join(told).encode("utf-8", "backslashreplace")
+    lines = [f"{name}: {' '.join(value.split())}\r\n" for name, value in fields.items() if value]
+    return "".join(lines).encode("utf-8", "backslashreplace")

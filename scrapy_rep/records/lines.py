@@ -50,13 +50,14 @@ def rule_of(verdict: Verdict) -> str | None:
 
 
 class OverrideEntry(msgspec.Struct, frozen=True):
-    """An entry of ``REP_OVERRIDES``; ``value`` is that of its action."""
+    """An entry of ``REP_OVERRIDES``; ``tokens`` and ``delay`` are for the actions that have them."""
 
     entry: int
     authority: str
     action: str
     paths: list[str]
-    value: float | list[str] | None
+    tokens: list[str]
+    delay: float
     reason: str
     by: str
     until: str

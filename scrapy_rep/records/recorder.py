@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy
 
@@ -64,14 +64,15 @@ class DecisionRecorder:
         self._settings = settings
         self._stats = stats
         self._clock = clock
-        self._shown = _SHOWN[settings.log_urls]
+        self._as_logged = _AS_LOGGED[settings.log_urls]
         self._run = run
-        self._digests: WeakKeyDictionary[RulesInForce, str | None] = WeakKeyDictionary()
-        """The rules by which a decision has been recorded, and the digests of their octets."""
+        self._recorded: WeakSet[RulesInForce] = WeakSet()
+        """The rules by which a decision has been recorded."""
+        self._digests: WeakKeyDictionary[RulesInForce, str] = WeakKeyDictionary()
         self._run_line: RunLine | None = None
         """The first line, until it is written."""
         self._lost = 0
-        self._is_said = self._is_closed = False
+        self._has_warned = self._is_closed = False
         try:
             self._file = LogFile(str(settings.decision_log))
         except (OSError, ValueError) as error:
@@ -110,7 +111,7 @@ class DecisionRecorder:
         ``REP_DECISION_LOG_REQUIRED`` is on.
         """
         rules, goes_on = decision.rules, decision.error is None
-        is_first = rules.outcome != "unknown" and rules not in self._digests
+        is_first = rules.outcome != "unknown" and rules not in self._recorded
         is_override = decision.verdict.override is not None
         if goes_on and not (self._settings.decisions == "all" or is_first or is_override):
             return
@@ -118,11 +119,12 @@ class DecisionRecorder:
         if self._is_closed:
             self._file.close()
         if error is None or not self._settings.decision_log_required:
+            self._recorded.add(rules)
             return
-        self._digests.pop(rules, None)  # the next request is the first one that is recorded
+        self._recorded.discard(rules)  # the next request is the first one that is recorded
         if goes_on:
-            said = f"{Cause.ERROR}: {unrecorded(error)}"
-            self._stats.unreachable(decision.request.method, decision.url, said)
+            reason = f"{Cause.ERROR}: {unrecorded(error)}"
+            self._stats.unreachable(decision.request.method, decision.url, reason)
             raise error
 
     def close(self) -> None:
@@ -144,8 +146,8 @@ class DecisionRecorder:
             time=datetime.fromtimestamp(now, timezone.utc),
             authority=None if authority is None else str(authority),
             method=decision.request.method,
-            url=self._shown(decision.url),
-            requested=None if requested is None else self._shown(requested),
+            url=self._as_logged(decision.url),
+            requested=None if requested is None else self._as_logged(requested),
             agent=decision.agent,
             allowed=verdict.allowed,
             rule=rule_of(verdict),
@@ -166,11 +168,11 @@ class DecisionRecorder:
         )
 
     def _digest_of(self, rules: RulesInForce) -> str | None:
-        """Return the digest of the octets of rules, which are noted as recorded."""
-        if rules.outcome == "unknown":
+        """Return the digest of the octets of rules, reckoned once; None if there are none."""
+        if rules.body is None:
             return None
         if rules not in self._digests:
-            self._digests[rules] = None if rules.body is None else digest_of(rules.body)
+            self._digests[rules] = digest_of(rules.body)
         return self._digests[rules]
 
     def _append(self, decision: RobotsDecision | None = None) -> Exception | None:
@@ -183,8 +185,8 @@ class DecisionRecorder:
             if line is not None:
                 self._file.append(line)
         except Exception as error:  # noqa: BLE001  # a fault is no permission
-            if not self._is_said:
-                self._is_said = True
+            if not self._has_warned:
+                self._has_warned = True
                 then = "the crawl goes on without it"
                 if self._settings.decision_log_required:
                     then = "a request whose decision it has to hold is refused until it works"
@@ -204,8 +206,9 @@ def _full(url: str) -> str:
     return without_login(url.partition("#")[0])
 
 
-_SHOWN: dict[str, Callable[[str], str]] = {
+_AS_LOGGED: dict[str, Callable[[str], str]] = {
     "full": _full,
     "path": lambda url: _full(url).partition("?")[0],
     "hash": lambda url: digest_of(_full(url).encode("utf-8", "surrogatepass")),
 }
+"""How a URL is written to the log, by the value of ``REP_LOG_URLS``."""

@@ -69,15 +69,16 @@ class Section(NamedTuple):
     """A table of the report: what it asks for, and the answer, which :func:`sections` adds.
 
     ``columns`` are the heads of what ``query`` selects, in its order. The first columns say most: a
-    narrow terminal does not show the last ones. ``most`` is how many rows are shown, ``more`` how
-    many are not, and ``bars`` the column whose numbers are drawn.
+    narrow terminal does not show the last ones. ``caption`` explains the table on the page.
+    ``most`` is how many rows are shown, ``more`` how many are not, and ``bars`` the column whose
+    numbers are drawn, counted from 0.
     """
 
     name: str
     title: str
     columns: tuple[str, ...]
     query: str
-    said: str = ""
+    caption: str = ""
     most: int = 15
     bars: int | None = None
     rows: Sequence[tuple[Any, ...]] = ()
@@ -122,7 +123,7 @@ _SECTIONS = (
             min(time), max(time)
         from decision where outcome in ('unreachable', 'stale') group by site
         order by count(*) desc, site""",
-        said="While a robots.txt is unreachable, its last good copy is followed. Without one, "
+        caption="While a robots.txt is unreachable, its last good copy is followed. Without one, "
         "every request to the site is refused.",
     ),
     Section(
@@ -136,7 +137,7 @@ _SECTIONS = (
             select site from decision where version <> ''
             group by site having count(distinct version) > 1)
         group by site, version order by site, first, version""",
-        said="A version is known by the digest of its bytes; its times are those of decisions.",
+        caption="A version is known by the digest of its bytes; its times are those of decisions.",
         most=60,
     ),
     Section(
@@ -267,10 +268,10 @@ def _run(line: RunLine) -> _Run:
 
 def _decision(line: DecisionLine) -> _Decision:
     why = "a rule of robots.txt" if line.rule is not None else line.reason
-    second, without, told = int(line.time.timestamp()), line.without, None
+    second, without, verdict = int(line.time.timestamp()), line.without, None
     if without is not None:
-        told = "allowed" if without.allowed else "refused"
-        told += f": {without.rule}" if without.rule is not None else f": {without.reason}"
+        verdict = "allowed" if without.allowed else "refused"
+        verdict += f": {without.rule}" if without.rule is not None else f": {without.reason}"
     return _Decision(
         run=line.crawl,
         time=_shown_time(second),
@@ -287,7 +288,7 @@ def _decision(line: DecisionLine) -> _Decision:
         version=line.digest or (line.outcome if line.outcome in ("unavailable", "denied") else ""),
         delay=line.delay if line.allowed else None,
         override=BYPASSED if line.override == WITHOUT_A_NAME else line.override,
-        without=told,
+        without=verdict,
     )
 
 

@@ -3,8 +3,8 @@
 A store only keeps entries. This module decides how long the crawl waits for it, when the crawl
 goes on without it, and what the log says about that:
 
-- *A deadline.* An operation that a store has not finished within its ``patience`` has failed. So
-  a store that hangs holds up no request for longer than that.
+- *A deadline.* An operation that a store has not finished within its ``answer_timeout`` has
+  failed. So a store that hangs holds up no request for longer than that.
 - *A circuit breaker.* After :data:`FAILURES` failures in a row an operation is not tried for a
   while. After each pause it is tried once. If it fails again, the next pause is twice as long. So
   a restart or a failover costs a second, and a server that hangs for hours costs two slow
@@ -65,15 +65,15 @@ class _Failing:
 
 
 class Outage:
-    """Asks a store, within ``patience`` seconds, and tells ``stats`` how it fares.
+    """Asks a store, within ``timeout`` seconds, and tells ``stats`` how it fares.
 
     ``clock`` is in seconds and never set back.
     """
 
     def __init__(
-        self, patience: float, stats: RepStats, clock: Callable[[], float] = monotonic
+        self, timeout: float, stats: RepStats, clock: Callable[[], float] = monotonic
     ) -> None:
-        self._patience = patience
+        self._timeout = timeout
         self._stats = stats
         self._clock = clock
         self._failing: dict[tuple[str, str], _Failing] = {}
@@ -163,9 +163,9 @@ class Outage:
 
     async def _in_time(self, operation: str, answer: Future[T]) -> T:
         try:
-            return await with_timeout(self._patience, from_thread(answer))
+            return await with_timeout(self._timeout, from_thread(answer))
         except DeadlineError:
-            raise StoreError(f"it did not answer within {self._patience:g} s") from None
+            raise StoreError(f"it did not answer within {self._timeout:g} s") from None
         finally:
             if operation != TURN:
                 answer.cancel()  # which changes nothing once there is an answer

@@ -25,7 +25,7 @@ from scrapy_rep.sites.evicted import Evicted
 from scrapy_rep.sites.outage import GET, LEASE, PUT, TURN, Outage
 from scrapy_rep.stores import Store, StoreError, Turn, open_store
 from scrapy_rep.stores.base import NOT_SHARED
-from scrapy_rep.stores.uri import scheme_of, shown
+from scrapy_rep.stores.uri import redacted, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def naming_the_setting(uri: str) -> Iterator[None]:
         raise ValueError(f"REP_STORE: {error}") from None
     except NotConfigured as error:  # Scrapy would go on, without whatever asked for the store
         why = f": {printable(str(error))}" if str(error) else ""
-        raise ValueError(f"REP_STORE: {shown(uri)} is not configured{why}") from None
+        raise ValueError(f"REP_STORE: {redacted(uri)} is not configured{why}") from None
 
 
 def _data_folder() -> str:
@@ -137,7 +137,8 @@ class StoreAdapter:
         self.memory_limit = memory_limit
         """The octets of memory that evicted entries may take."""
         self._evicted = Evicted(memory_limit, disk_limit, failed=stats.evicted_lost)
-        self._outage = Outage(Store.patience if store is None else store.patience, stats)
+        timeout = Store.answer_timeout if store is None else store.answer_timeout
+        self._outage = Outage(timeout, stats)
         self._immediate = False  # whether the last look-up was answered at once
         self._leases: dict[Authority, str] = {}
 

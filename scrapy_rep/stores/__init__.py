@@ -24,8 +24,8 @@ from scrapy_rep.stores.uri import (
     UriOptions,
     UriStore,
     is_ambiguous,
+    redacted,
     scheme_of,
-    shown,
 )
 
 __all__ = ["BlockingStore", "Store", "StoreError", "Turn", "check_store", "open_store"]
@@ -65,7 +65,7 @@ def open_store(
         store = build(_class(uri))
         if not isinstance(store, Store):
             made = type(store).__name__
-            raise ValueError(f"{shown(uri)!r} names no store: it makes a {made}")
+            raise ValueError(f"{redacted(uri)!r} names no store: it makes a {made}")
         return store
     opened = _open(uri, UriOptions(Path(directory), disk_limit, keep, prefix, create))
     if opened is None:
@@ -91,7 +91,7 @@ def _open(uri: str, options: UriOptions) -> Store | None:
         raise _no_store(uri)
     if scheme.begins.endswith("//") and is_ambiguous(uri):
         raise ValueError(
-            f"{shown(uri)!r} names no store, as it can be read in more than one way: in a user "
+            f"{redacted(uri)!r} names no store, as it can be read in more than one way: in a user "
             "name, a password and elsewhere, @ / ? # and % must be percent-encoded"
         )
     if scheme.store:
@@ -117,7 +117,7 @@ def _no_store(uri: str) -> ValueError:
     name = uri[:100].replace("/", ":").partition(":")[0]
     found = get_close_matches(name.lower(), SCHEMES, n=1)
     hint = f"; did you mean {SCHEMES[found[0]].begins}?" if found else ""
-    return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")
+    return ValueError(f"{redacted(uri)!r} names no store: {NAMES}{hint}")
 
 
 def _class(path: str) -> type[Any]:
@@ -128,10 +128,10 @@ def _class(path: str) -> type[Any]:
     try:
         cls = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        why = f": {error}" if shown(path) == path else ""  # the error quotes the path
-        raise ValueError(f"{shown(path)!r} names no store{why}; for a file, {FILES}") from None
+        why = f": {error}" if redacted(path) == path else ""  # the error quotes the path
+        raise ValueError(f"{redacted(path)!r} names no store{why}; for a file, {FILES}") from None
     if not isinstance(cls, type) or not issubclass(cls, Store):
         raise ValueError(
-            f"{shown(path)!r} names no store: it is not a subclass of scrapy_rep.stores.Store"
+            f"{redacted(path)!r} names no store: it is not a subclass of scrapy_rep.stores.Store"
         )
     return cls

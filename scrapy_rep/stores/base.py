@@ -4,7 +4,7 @@ A custom store is best made from :class:`scrapy_rep.stores.BlockingStore`, which
 that may block. A :class:`Store` needs :meth:`Store.get` and :meth:`Store.put` and nothing else;
 whatever it leaves out has a default here. A crawl calls both from its event loop, so neither may
 block for long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`,
-which must be completed within :attr:`Store.patience`; a ``put`` queues.
+which must be completed within :attr:`Store.answer_timeout`; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
 Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty
@@ -75,7 +75,7 @@ class Store(ABC):
     read nor written.
     """
 
-    patience: ClassVar[float] = 3.0
+    answer_timeout: ClassVar[float] = 3.0
     """Seconds within which the Future of ``get``, ``lease`` or ``take_turn`` must be completed."""
 
     _clock: Callable[[], float] = time.time

@@ -12,10 +12,10 @@ from scrapy_rep.stores.codec import decode_stored, encode_stored
 from scrapy_rep.stores.stored import StoredEntry, StoreError
 from scrapy_rep.stores.thread import StoreThread
 
-FLUSH_PATIENCE = 60.0
+FLUSH_TIMEOUT = 60.0
 """Seconds for which ``find`` and ``flush`` wait."""
 
-CLOSE_PATIENCE = 3.0
+CLOSE_TIMEOUT = 3.0
 """Seconds for which ``close`` waits until what was put is written."""
 
 
@@ -77,11 +77,11 @@ class BlockingStore(Store):
 
         A second call does nothing.
         """
-        self._thread.close(CLOSE_PATIENCE)
+        self._thread.close(CLOSE_TIMEOUT)
 
     def _wait(self) -> None:
-        if not self._thread.is_idle(FLUSH_PATIENCE):
-            raise StoreError(f"no end within {FLUSH_PATIENCE:g} s")
+        if not self._thread.wait_until_idle(FLUSH_TIMEOUT):
+            raise StoreError(f"no end within {FLUSH_TIMEOUT:g} s")
 
     def _read(self, authority: Authority) -> StoredEntry | None:
         octets = self.read(str(authority))

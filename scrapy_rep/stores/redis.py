@@ -39,16 +39,16 @@ from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, useful_until
 from scrapy_rep.stores.uri import UriOptions
 
-STEP_PATIENCE = 2.0
+STEP_TIMEOUT = 2.0
 """Seconds for each step of a connection: to connect, to send, to receive."""
 
-LIST_PATIENCE = 10.0
+LIST_TIMEOUT = 10.0
 """Seconds for each step of a scan, and for a flush."""
 
 LISTED_TOGETHER = 500
 """Keys that a scan reads in one round trip."""
 
-CLOSE_PATIENCE = 1.0
+CLOSE_TIMEOUT = 1.0
 """Seconds for which ``close`` waits for the server."""
 
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
@@ -121,7 +121,7 @@ class RedisStore(Store):
     ``ValueError`` if the URI is not one.
     """
 
-    patience = 1.0
+    answer_timeout = 1.0
     """Enough for a server 200 ms away: to connect, to check a password, to select a database and to
     answer take one round trip each."""
 
@@ -141,7 +141,7 @@ class RedisStore(Store):
         self._in_cluster = self._uri.kind == CLUSTER
         self._clock = clock
         self._leases: dict[str, str] = {}
-        self._thread = ClientThread(self._uri, STEP_PATIENCE)
+        self._thread = ClientThread(self._uri, STEP_TIMEOUT)
 
     @classmethod
     def open_uri(cls, uri: str, options: UriOptions) -> RedisStore:
@@ -247,7 +247,7 @@ class RedisStore(Store):
         self.flush()
         client: Client | None = None
         try:
-            client = open_client(self._uri, LIST_PATIENCE)
+            client = open_client(self._uri, LIST_TIMEOUT)
             yield client
         # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
@@ -258,7 +258,7 @@ class RedisStore(Store):
 
     def flush(self) -> None:
         """Return once the server has all that was put. Raises ``StoreError`` if that fails."""
-        if not self._thread.is_idle(LIST_PATIENCE):
+        if not self._thread.wait_until_idle(LIST_TIMEOUT):
             raise StoreError("the Redis server does not take what was put")
         self._raise_fault()
 
@@ -267,7 +267,7 @@ class RedisStore(Store):
         with suppress(StoreError):  # too many calls wait already
             while self._leases:  # a crawl that stops does not wait for those that it has asked for
                 self._tell(_RELEASE, *self._leases.popitem())
-        self._thread.close(CLOSE_PATIENCE)
+        self._thread.close(CLOSE_TIMEOUT)
 
     def _key(self, authority: Authority) -> str:
         return f"{self._prefix}:entry:{self._tag(authority)}"
@@ -289,8 +289,8 @@ class RedisStore(Store):
 
     def _change(self, authority: Authority, script: str, *arguments: Any) -> None:
         """Queue a change of an entry. The next put or flush raises its failure."""
-        told = self._tell(script, self._key(authority), *arguments)
-        told.add_done_callback(self._note)
+        written = self._tell(script, self._key(authority), *arguments)
+        written.add_done_callback(self._note)
 
     def _tell(self, script: str, key: str, *arguments: Any) -> Future[int]:
         """Queue a script. If that of a lease or a turn fails, the lease or the turn lapses.

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import redis
 
-from scrapy_rep.stores.uri import shown
+from scrapy_rep.stores.uri import redacted
 
 SENTINEL, CLUSTER = "sentinel", "cluster"
 
@@ -43,7 +43,7 @@ class RedisUri:
     """
 
     def __init__(self, uri: str) -> None:
-        self._text = shown(uri)
+        self._text = redacted(uri)
         try:
             self._parse(uri)
         except ValueError as error:

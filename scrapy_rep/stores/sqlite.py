@@ -29,14 +29,14 @@ from scrapy_rep.stores import sqlite_rows as rows
 from scrapy_rep.stores import sqlite_turns as turns
 from scrapy_rep.stores.base import Change, Store, Turn, merging
 from scrapy_rep.stores.sqlite_file import (
-    READ_PATIENCE,
-    START_PATIENCE,
-    WRITE_PATIENCE,
+    OPEN_TIMEOUT,
+    READ_TIMEOUT,
+    WRITE_TIMEOUT,
     DamagedFileError,
     File,
     check_file,
 )
-from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Told, Writer, result_of
+from scrapy_rep.stores.sqlite_writer import AT_ONCE, Call, Unawaited, Writer, result_of
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError
 from scrapy_rep.stores.thread import StoreThread
 from scrapy_rep.stores.uri import DISK_LIMIT, UriOptions, path_of
@@ -53,7 +53,7 @@ SLOW_READS = 200
 ROOM = AT_ONCE + 64
 """The most rows that a transaction drops: more than it adds, so that the file can shrink."""
 
-CLOSE_PATIENCE = 10.0
+CLOSE_TIMEOUT = 10.0
 """Seconds for which ``close`` waits for the thread."""
 
 
@@ -124,14 +124,14 @@ class SqliteStore(Store):
         """
         self._check()
         if not self._slow_reads:
-            return self._look_up(authority, crawler, READ_PATIENCE)
+            return self._look_up(authority, crawler, READ_TIMEOUT)
         self._slow_reads = max(0, self._slow_reads - 1)
-        return self._reader.ask(partial(self._look_up, authority, crawler, WRITE_PATIENCE))
+        return self._reader.ask(partial(self._look_up, authority, crawler, WRITE_TIMEOUT))
 
-    def _look_up(self, authority: Authority, crawler: str, patience: float) -> Entry | None:
+    def _look_up(self, authority: Authority, crawler: str, timeout: float) -> Entry | None:
         start, key = time.perf_counter(), self._key(authority)
         try:
-            stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
+            stored = self._file.read(partial(rows.read, key=key, authority=authority), timeout)
         except DamagedFileError:  # a miss; the next transaction begins with a new file
             return None
         finally:
@@ -156,9 +156,9 @@ class SqliteStore(Store):
         self._writer.put(write, octets)
         self._raise_fault()
 
-    def _noting(self, run: Run, db: sqlite3.Connection) -> None:
+    def _noting(self, call: Call, db: sqlite3.Connection) -> None:
         """Run a change; note an error that concerns it alone, for the next put to raise."""
-        error = result_of(run, db)
+        error = result_of(call, db)
         if isinstance(error, StoreError):
             self._fault = error
 
@@ -218,7 +218,7 @@ class SqliteStore(Store):
             return
         with self._beginning:
             self._closed = True
-        self._writer.close(CLOSE_PATIENCE)
+        self._writer.close(CLOSE_TIMEOUT)
         self._reader.close(0)
         self._file.close()
 
@@ -228,12 +228,14 @@ class SqliteStore(Store):
             path, limit = str(self._file.path), self._limit
             logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
 
-    def _ask(self, run: Run) -> Future[Any]:
+    def _ask(self, call: Call) -> Future[Any]:
+        """Queue a call; return a Future of its answer. Raises ``StoreError``."""
         self._check()
-        return self._writer.ask(run)
+        return self._writer.ask(call)
 
-    def _tell(self, run: Run) -> None:
-        self._ask(Told(self._noting, run))
+    def _tell(self, call: Call) -> None:
+        """Queue a call whose answer nobody waits for. Raises ``StoreError``."""
+        self._ask(Unawaited(self._noting, call))
 
     def _tell_turn(self, change: Callable[..., None], host: str, *args: object) -> None:
         """Queue a change of a turn, dated now. Raises ``StoreError``."""
@@ -254,5 +256,5 @@ class SqliteStore(Store):
             if self._is_begun or self._closed:
                 return
             with suppress(StoreError):  # each call will raise it
-                self._file.open(START_PATIENCE)
+                self._file.open(OPEN_TIMEOUT)
             self._is_begun = True

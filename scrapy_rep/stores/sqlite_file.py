@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-READ_PATIENCE, WRITE_PATIENCE, START_PATIENCE = 0.1, 0.5, 5.0
+READ_TIMEOUT, WRITE_TIMEOUT, OPEN_TIMEOUT = 0.1, 0.5, 5.0
 """Seconds for which a connection waits for another process's lock: to read, to write, to open."""
 
 APPLICATION, VERSION = 0x52455031, 1
@@ -110,7 +110,7 @@ class File:
         self._obstacle = "it was closed"
         self._damage: DamagedFileError | None = None
 
-    def open(self, patience: float = WRITE_PATIENCE) -> None:
+    def open(self, timeout: float = WRITE_TIMEOUT) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`.
 
         If it was found to be damaged, it is set aside first.
@@ -121,7 +121,7 @@ class File:
                 try:
                     self._set_aside()
                     check_file(self.path)
-                    return self._connect(patience)
+                    return self._connect(timeout)
                 except TROUBLES as error:
                     trouble = self._trouble(error)
                 except (OSError, StoreError) as error:
@@ -129,31 +129,31 @@ class File:
                 self.close()
                 if self._damage is None:
                     break
-            said = trouble.strerror if isinstance(trouble, OSError) else None
-            self._obstacle = said or str(trouble)
+            reason = trouble.strerror if isinstance(trouble, OSError) else None
+            self._obstacle = reason or str(trouble)
             raise trouble if isinstance(trouble, ForeignError) else self._shut()
 
-    def _connect(self, patience: float) -> None:
+    def _connect(self, timeout: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._identity = _identity_of(self.path)
         _OPEN.append(self._identity)
-        self._writer = self._connection(patience)
+        self._writer = self._connection(timeout)
         if not _is_prepared(self._writer):
             _prepare(self._writer)
-        _switch_to_wal(self._writer, patience)
+        _switch_to_wal(self._writer, timeout)
         self._writer.execute("PRAGMA synchronous = NORMAL")
         self._writer.execute("PRAGMA journal_size_limit = 16777216")
-        self._writer.execute(f"PRAGMA busy_timeout = {int(WRITE_PATIENCE * 1000)}")
-        self._reader = self._connection(READ_PATIENCE)
+        self._writer.execute(f"PRAGMA busy_timeout = {int(WRITE_TIMEOUT * 1000)}")
+        self._reader = self._connection(READ_TIMEOUT)
         self._reader.execute("PRAGMA query_only = 1")
         self._reader.execute("SELECT 1 FROM entries, leases, turns LIMIT 1").fetchall()
 
-    def _connection(self, patience: float) -> sqlite3.Connection:
+    def _connection(self, timeout: float) -> sqlite3.Connection:
         # Not the URI form: it would take a "?" in the name for the start of a query.
         connection = sqlite3.connect(
-            self.path, timeout=patience, isolation_level=None, check_same_thread=False
+            self.path, timeout=timeout, isolation_level=None, check_same_thread=False
         )
         connection.text_factory = bytes  # a damaged text need not be UTF-8
         return connection
@@ -170,12 +170,12 @@ class File:
                 _OPEN.remove(self._identity)
                 self._identity = None
 
-    def read(self, query: Callable[[sqlite3.Connection], T], patience: float = READ_PATIENCE) -> T:
+    def read(self, query: Callable[[sqlite3.Connection], T], timeout: float = READ_TIMEOUT) -> T:
         """Return what ``query`` finds. Raises ``StoreError`` or ``DamagedFileError``.
 
-        Waits for ``patience`` seconds while the file is being opened anew.
+        Waits for ``timeout`` seconds while the file is being opened anew.
         """
-        if not self._reading.acquire(timeout=patience):
+        if not self._reading.acquire(timeout=timeout):
             raise StoreError(f"{str(self.path)!a} is being opened anew")
         try:
             if self._reader is None:
@@ -188,7 +188,7 @@ class File:
 
     def rows(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a long query, over a separate connection. Raises ``StoreError``."""
-        connection = self._connection(START_PATIENCE)
+        connection = self._connection(OPEN_TIMEOUT)
         try:
             yield from connection.execute(statement, values)
         except TROUBLES as error:
@@ -236,7 +236,7 @@ class File:
         mending = Path(f"{self.path}.mending")
         try:
             with closing(
-                sqlite3.connect(mending, timeout=START_PATIENCE, isolation_level=None)
+                sqlite3.connect(mending, timeout=OPEN_TIMEOUT, isolation_level=None)
             ) as lock:
                 lock.execute("BEGIN EXCLUSIVE")
                 if is_there := damage.found is not None and _identity_of(self.path) == damage.found:
@@ -291,9 +291,9 @@ def _is_prepared(writer: sqlite3.Connection) -> bool:
     return bool(writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def _switch_to_wal(writer: sqlite3.Connection, patience: float) -> None:
+def _switch_to_wal(writer: sqlite3.Connection, timeout: float) -> None:
     """Switch to write-ahead logging; SQLite itself does not wait while others do so."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + timeout
     while True:
         try:
             writer.execute("PRAGMA journal_mode = WAL")

@@ -48,8 +48,10 @@ _LAST = "\U0010ffff"
 
 _READ = "SELECT octets FROM entries WHERE key = ?"
 _SCAN = "SELECT key, octets FROM entries WHERE key >= ? AND key <= ? ORDER BY key"
-# Of rows that are of use until the same moment, each has the next free number of that minute. All
-# others keep their own: side by side, one could take the number of a row behind that minute.
+# A row is numbered by the microsecond until which it is of use. If another row has that number, it
+# gets the number after the last one of the following minute. Only then: if all rows were numbered
+# one after another, the numbers would reach the end of that minute, and the row that has the first
+# number after it would be replaced.
 _PUT = (
     "INSERT OR REPLACE INTO entries VALUES (CASE"
     " WHEN NOT EXISTS (SELECT 1 FROM entries WHERE until = ?1) THEN ?1 ELSE (SELECT max(until) + 1"

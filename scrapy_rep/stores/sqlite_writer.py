@@ -39,14 +39,14 @@ QUEUE_OCTETS = 128 << 20
 RETRY_DELAY = 1.0
 """Seconds between two attempts to write."""
 
-FLUSH_PATIENCE = 60.0
+FLUSH_TIMEOUT = 60.0
 """Seconds for which ``flush`` waits for the thread."""
 
-Run = Callable[[sqlite3.Connection], Any]
+Call = Callable[[sqlite3.Connection], Any]
 
 
-class Told(partial[None]):
-    """A call that nothing waits for. It raises errors of the file alone."""
+class Unawaited(partial[None]):
+    """A call whose answer nobody waits for. It raises errors of the file alone."""
 
 
 class Writer(StoreThread):
@@ -61,11 +61,11 @@ class Writer(StoreThread):
         super().__init__()
         self._file = file
         self._make_room = make_room
-        self._unwritten: list[tuple[Run, int]] = []
+        self._unwritten: list[tuple[Call, int]] = []
         """The changes that wait, with their octets."""
         self._octets = 0
 
-    def put(self, change: Run, octets: int) -> None:
+    def put(self, change: Call, octets: int) -> None:
         """Queue a change, which is kept until it is written, and raises errors of the file alone.
 
         It keeps so many ``octets`` in memory. Raises ``StoreError`` if too many wait.
@@ -80,22 +80,22 @@ class Writer(StoreThread):
 
     def flush(self) -> None:
         """Return once all that was queued is written. Raises ``StoreError`` if it is not."""
-        if self._unwritten or not self.is_idle(0):  # else there is no lock to wait for
+        if self._unwritten or not self.wait_until_idle(0):  # else there is no lock to wait for
             try:
-                self.ask(_nothing).result(FLUSH_PATIENCE)
+                self.ask(_nothing).result(FLUSH_TIMEOUT)
             except FutureTimeoutError:
                 raise StoreError("the writer did not finish in time") from None
 
-    def close(self, seconds: float) -> None:
+    def close(self, timeout: float) -> None:
         """Write the changes once more, if that ends in time, and end the thread."""
         if self._unwritten:
             with suppress(StoreError):
                 self.ask(_nothing)
-        super().close(seconds)
+        super().close(timeout)
         if lost := len(self._unwritten):
             logger.warning("%a: changes that could not be written: %d", str(self._file.path), lost)
 
-    def answer(self, calls: list[Run]) -> list[Any]:
+    def answer(self, calls: list[Call]) -> list[Any]:
         """Write the changes, and run the calls with the last ones."""
         answers = self._attempt(calls)
         self.again = None  # a change that comes before this is seen below; a later one asks
@@ -103,7 +103,7 @@ class Writer(StoreThread):
             self.again = RETRY_DELAY
         return answers
 
-    def _attempt(self, calls: list[Run]) -> list[Any]:
+    def _attempt(self, calls: list[Call]) -> list[Any]:
         damage: DamagedFileError | None = None
         for _ in range(3):
             try:
@@ -112,11 +112,11 @@ class Writer(StoreThread):
                 damage = error
             except Exception as error:  # noqa: BLE001
                 if len(self._unwritten) < AT_ONCE:
-                    self._unwritten += [(call, 0) for call in calls if isinstance(call, Told)]
+                    self._unwritten += [(call, 0) for call in calls if isinstance(call, Unawaited)]
                 return [error] * len(calls)
         return [StoreError(f"the file is damaged again and again: {damage}")] * len(calls)
 
-    def _write(self, calls: list[Run]) -> list[Any]:
+    def _write(self, calls: list[Call]) -> list[Any]:
         while True:
             changes = self._unwritten[:AT_ONCE]
             is_last = len(changes) < AT_ONCE
@@ -132,10 +132,10 @@ class Writer(StoreThread):
                 return answers
 
 
-def result_of(run: Run, db: sqlite3.Connection) -> Any:
-    """Return what ``run`` returns, or the error that concerns it alone; raise one of the file."""
+def result_of(call: Call, db: sqlite3.Connection) -> Any:
+    """Return what ``call`` returns, or the error that concerns it alone; raise one of the file."""
     try:
-        return run(db)
+        return call(db)
     except TROUBLES:
         raise
     except StoreError as error:

@@ -88,7 +88,7 @@ def store_error(error: BaseException) -> StoreError:
     if isinstance(error, StoreError):
         return error
     try:
-        said = str(error)
+        text = str(error)
     except Exception:  # noqa: BLE001
-        said = "without a text"
-    return StoreError(f"{type(error).__name__}: {said}")
+        text = "without a text"
+    return StoreError(f"{type(error).__name__}: {text}")

@@ -33,7 +33,8 @@ CUT_AFTER = 5.0
 class StoreThread:
     """Answers calls: functions, unless a subclass defines what a call is.
 
-    :meth:`ask`, :meth:`is_idle`, :meth:`close` and :meth:`cut` may be called from any thread.
+    :meth:`ask`, :meth:`wait_until_idle`, :meth:`close` and :meth:`cut` may be called from any
+    thread.
     """
 
     together: ClassVar[int] = 1
@@ -81,16 +82,16 @@ class StoreThread:
             self.cut()
         return future
 
-    def is_idle(self, seconds: float) -> bool:
+    def wait_until_idle(self, timeout: float) -> bool:
         """Wait until all calls are answered. Return False if that took too long."""
         with self._change:
-            return self._change.wait_for(lambda: not self._waiting and not self._under_way, seconds)
+            return self._change.wait_for(lambda: not self._waiting and not self._under_way, timeout)
 
-    def close(self, seconds: float) -> None:
-        """Answer what waits, if that ends in time, and end the thread."""
+    def close(self, timeout: float) -> None:
+        """Answer what waits, if that ends within ``timeout`` seconds, and end the thread."""
         if self._closed:
             return
-        self.is_idle(seconds)
+        self.wait_until_idle(timeout)
         with self._change:
             self._closed = True
             left = [*self._under_way, *self._waiting]
@@ -102,7 +103,7 @@ class StoreThread:
         if left:
             self.cut()
         if self._thread.ident is not None:
-            self._thread.join(min(seconds, 1.0))
+            self._thread.join(min(timeout, 1.0))
 
     def _run(self) -> None:
         while self._take():

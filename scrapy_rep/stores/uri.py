@@ -91,8 +91,8 @@ _HOST = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
 _HOSTS = re.compile(f"{_HOST}(?:,{_HOST})*")
 
 
-def shown(value: object) -> str:
-    """Return what may be printed of a ``REP_STORE``, in ASCII; of anything but text, its type."""
+def redacted(value: object) -> str:
+    """Return a ``REP_STORE`` without credentials, in ASCII; of anything but text, its type."""
     if not isinstance(value, str):
         return f"<{type(value).__name__}>"
     text = ascii(_certain(value.strip()))[1:-1]
@@ -111,6 +111,7 @@ def is_ambiguous(uri: str) -> bool:
 
 
 def _certain(uri: str) -> str:
+    """Return a URI without what may be a password; ``...`` at its end stands for what is hidden."""
     scheme, colon, rest = uri.partition(":")
     if not colon:
         return uri if _CLASS_PATH.fullmatch(uri) or not uri else _HIDDEN
@@ -150,7 +151,7 @@ def path_of(uri: str, directory: Path) -> Path:
             return Path(without_slash(unquote(rest[2:])))
         if "/" not in rest:
             return directory / (unquote(rest) or FILE)
-    raise ValueError(f"{shown(uri)!r} names no file: {FILES}, with %3F for ? and %23 for #")
+    raise ValueError(f"{redacted(uri)!r} names no file: {FILES}, with %3F for ? and %23 for #")
 
 
 def without_slash(path: str, system: str = sys.platform) -> str:

@@ -190,7 +190,8 @@ async def test_override_of_a_line_is_one_of_its_run(site: Site, records: Records
             )
         )
         assert_contradicted(records, why)
-    entry = {"entry": 1, "action": "allow", "paths": [], "value": None, "until": "2099-01-01"}
+    entry = {"entry": 1, "action": "allow", "paths": [], "until": "2099-01-01"}
+    entry |= {"tokens": [], "delay": 0.0}
     entry |= {"reason": "our own site", "by": "ops@example.org"}
     records.log.write_bytes(whole)
     records.change(lambda line: pass_for(line, "override", override=allows, without=verdict(line)))

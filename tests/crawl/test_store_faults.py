@@ -116,7 +116,7 @@ async def test_a_store_of_ones_own_that_fails_changes_no_verdict(
 
     A Future that is never completed is given up, and what waits for it is not kept.
     """
-    monkeypatch.setattr("scrapy_rep.stores.Store.patience", 0.3)
+    monkeypatch.setattr("scrapy_rep.stores.Store.answer_timeout", 0.3)
     CustomStore.entries.clear()
     plans, expected = plans_of(site)
     result = await visit(plans, REP_STORE=global_object_name(store), REP_TIMEOUT=2)

@@ -38,7 +38,7 @@ class Worker:
     def __init__(self, store: Store, turns: type[StoreTurns] = StoreTurns) -> None:
         self.faults: list[Exception] = []
         stats = RepStats(Counts())
-        of_store = turns(store, Outage(store.patience, stats))
+        of_store = turns(store, Outage(store.answer_timeout, stats))
         self.pace = shared_pace.SharedPace(of_store, stats, lambda _: None, self.faults.append)
         self.host = self.asking()
 

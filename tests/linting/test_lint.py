@@ -169,6 +169,7 @@ def test_key_that_nothing_reads_has_no_effect(key: str) -> None:
     ({3: "information"}, ["Disallow: /a\nDisallow: /a", "Disallow: /%61\nDisallow: /a"]),
     ({3: "information"}, ["Disallow: /a\nAllow:"]),
     ({3: "information", 4: "information"}, ["Disallow: /a\nAllow: /x/b\nDisallow: /a/b/c"]),
+    ({}, ["Disallow: /\nAllow: /.", "Disallow: /\nAllow: /.well-known/.."]),
 )
 def test_rule_without_effect(lines: dict[int, str], files: list[str]) -> None:
     """RFC 9309 section 2.2.2: the longest rule counts, and on a tie the allow rule.

@@ -23,7 +23,7 @@ class Asker:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.store = store
-        self.outage = Outage(store.patience, RepStats(Counts()), clock)
+        self.outage = Outage(store.answer_timeout, RepStats(Counts()), clock)
 
     def get(self, number: int = 0) -> Deferred[tuple[Entry | None, float]]:
         """What is kept of an authority, and the seconds that the answer took."""

@@ -144,7 +144,7 @@ def test_a_put_that_failed_shows_at_the_next_one() -> None:
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that hangs takes no memory without bound, and closes all the same."""
     monkeypatch.setattr("scrapy_rep.stores.thread.QUEUE_LIMIT", 5)
-    monkeypatch.setattr("scrapy_rep.stores.blocking.CLOSE_PATIENCE", 0.1)
+    monkeypatch.setattr("scrapy_rep.stores.blocking.CLOSE_TIMEOUT", 0.1)
     store, other = Slow(), Slow()
     other.put(authority(), entry())
     with pytest.raises(StoreError, match="5 calls wait"):  # noqa: PT012 (which of them)

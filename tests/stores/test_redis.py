@@ -230,7 +230,7 @@ def test_a_put_that_failed_shows_at_the_next_one(store: RedisStore, client: Any)
     client.config_set("maxmemory", "1")
     try:
         store.put(authority(2), entry(2))
-        assert store._thread.is_idle(5)
+        assert store._thread.wait_until_idle(5)
         with pytest.raises(StoreError, match="OutOfMemory"):
             store.put(authority(3), entry(3))
         assert told(store.get(authority(1))) == entry(1)

@@ -21,7 +21,7 @@ from tests.timed import waits
 
 pytestmark = waits
 
-LONGEST = RedisStore.patience + 0.05
+LONGEST = RedisStore.answer_timeout + 0.05
 """Seconds that a look-up may take, whatever the server does."""
 
 
@@ -124,7 +124,7 @@ async def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
 
         def answer(words: list[bytes]) -> bytes:
             if slow.pop() if slow else False:
-                time.sleep(1.8 * RedisStore.patience)
+                time.sleep(1.8 * RedisStore.answer_timeout)
             return stored(words)
 
         commands(sock, answer)

@@ -12,7 +12,7 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.stores import NAMES, check_store, open_store
-from scrapy_rep.stores.uri import SCHEMES, Scheme, shown
+from scrapy_rep.stores.uri import SCHEMES, Scheme, redacted
 from tests.rows import rows
 
 ROOT = Path(scrapy_rep.__file__).parent.parent
@@ -39,7 +39,7 @@ def test_each_scheme_opens_its_store(scheme: Scheme, tmp_path: Path) -> None:
     uri = SAMPLES.get(scheme.begins.partition(":")[0])
     assert uri is not None, f"add a sample of {scheme.begins} to {__name__}"
     check_store(uri)
-    assert shown(uri) == uri
+    assert redacted(uri) == uri
     store = open_store(uri, directory=tmp_path)
     store.close()
     assert f"{type(store).__module__}.{type(store).__name__}" == scheme.store

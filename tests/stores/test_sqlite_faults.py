@@ -214,7 +214,7 @@ def test_on_a_full_disk_no_change_costs_an_attempt(
     with no_file_beyond(1):
         for number in range(20):
             store.put(authority(number), entry(number, body=rules(number)))
-            store._writer.is_idle(5.0)
+            store._writer.wait_until_idle(5.0)
     assert attempts == 1
     store.flush()
     assert held(path, *range(20)) == [entry(n, body=rules(n)) for n in range(20)]

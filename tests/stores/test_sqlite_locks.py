@@ -25,7 +25,7 @@ from tests.timed import waits
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a file may be; the writer is not patient."""
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.5)
-    monkeypatch.setattr("scrapy_rep.stores.sqlite_file.WRITE_PATIENCE", 0.2)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_file.WRITE_TIMEOUT", 0.2)
     return tmp_path / "robots.db"
 
 

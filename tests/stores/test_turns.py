@@ -279,7 +279,7 @@ def test_a_server_whose_memory_is_full_refuses_turns_at_once(
     redis_store.flush()
     time.sleep(0.2)
     client.config_set("maxmemory", "1")
-    with pytest.raises(StoreError, match=r"OutOfMemory|OOM"):  # its own word, not our patience
+    with pytest.raises(StoreError, match=r"OutOfMemory|OOM"):  # its own word, not our timeout
         taken(redis_store, interval=0.1)
     client.config_set("maxmemory", "0")
     assert granted(redis_store, interval=0.1)

@@ -14,7 +14,7 @@ from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores import check_store
 from scrapy_rep.stores.redis_client import open_client
 from scrapy_rep.stores.redis_uri import RedisUri
-from scrapy_rep.stores.uri import SCHEMES, shown
+from scrapy_rep.stores.uri import SCHEMES, redacted
 from tests.rows import deep, rows
 
 WORD = "hunter2"
@@ -44,7 +44,7 @@ URIS = [
 
 def read(value: Any) -> list[str]:
     """All that is said of a `REP_STORE` before its store is used."""
-    said = [shown(value)]
+    said = [redacted(value)]
     try:
         chosen = RepSettings.from_settings(Settings({"REP_STORE": value}))
         said.append(repr(chosen))
@@ -73,7 +73,7 @@ def test_a_secret_is_never_shown(form: str, scheme: str, secret: str) -> None:
     uri = form.format(scheme=scheme, secret=secret)
     for text in read(uri):
         assert WORD not in text.lower()
-    text = shown(uri)
+    text = redacted(uri)
     assert text.isascii()
     assert text.isprintable()
     assert len(text) < 130
@@ -87,7 +87,7 @@ def test_of_anything_but_text_the_type_is_shown(secret: str) -> None:
     for value in [*kinds, Settings({"URL": uri})]:
         for text in read(value):
             assert WORD not in text
-        assert shown(value) == f"<{type(value).__name__}>"
+        assert redacted(value) == f"<{type(value).__name__}>"
 
 
 WHOLE = [
@@ -113,7 +113,7 @@ WHOLE = [
 )
 def test_scheme_host_port_and_path_are_shown(uri: str, text: str) -> None:
     """As much as is certain: what could be a password is not."""
-    assert shown(uri) == text
+    assert redacted(uri) == text
 
 
 @rows("uri", ["redis://:1?x@host/0", "redis://:1#x@host", "redis://u:1/2@host", "unix:///a@b?db=1"])
