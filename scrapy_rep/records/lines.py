@@ -50,7 +50,7 @@ def rule_of(verdict: Verdict) -> str | None:
 
 
 class OverrideEntry(msgspec.Struct, frozen=True):
-    """An entry of ``REP_OVERRIDES``; ``tokens`` and ``delay`` are for the actions that have them."""
+    """An entry of ``REP_OVERRIDES``; ``tokens`` and ``delay`` are those of its action."""
 
     entry: int
     authority: str
