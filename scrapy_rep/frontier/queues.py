@@ -45,13 +45,16 @@ class _ClosesEmpty:
     an empty file, which a run that is killed leaves of a queue that was never written to disk.
     """
 
-    def __init__(self, *args: Any):
-        if isinstance(self, LifoDiskQueue):
-            path = Path(args[-1])
-            with suppress(OSError):  # it is not there, or the queue cannot be made either
-                if not path.stat().st_size:
-                    path.unlink()
-        super().__init__(*args)
+    def __init__(self, *args: Any, **kwargs: Any):
+        queue: Any = self
+        try:
+            super().__init__(*args, **kwargs)
+        except struct.error:  # a custom class may take any arguments, so its path is known now
+            if not isinstance(self, LifoDiskQueue) or Path(queue.path).stat().st_size:
+                raise
+            queue.f.close()
+            Path(queue.path).unlink()
+            super().__init__(*args, **kwargs)
 
     def close(self) -> None:
         queue: Any = self

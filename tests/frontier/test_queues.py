@@ -404,6 +404,28 @@ def test_an_empty_file_that_a_killed_run_left_does_no_harm(
     assert sorted(later.drain(later.queue(queue.close()))) == ["x", "y"]
 
 
+class KeywordQueue(PickleLifoDiskQueue):
+    """A queue of a project, which its `from_crawler` makes in its own way."""
+
+    def __init__(self, *, owner: Any, name: str) -> None:
+        super().__init__(owner, name)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, key: str, *_: Any, **__: Any) -> Any:
+        """Make it."""
+        return cls(owner=crawler, name=key)
+
+
+def test_a_custom_queue_may_take_any_arguments(job_of: JobOf) -> None:
+    """Scrapy prescribes those of `from_crawler` alone."""
+    job = job_of(KeywordQueue)
+    (job.path / _path_safe("a.example")).mkdir(parents=True)
+    (job.path / _path_safe("a.example") / "0").touch()
+    queue = job.queue()
+    queue.push(request("x"))
+    assert job.drain(job.queue(queue.close())) == ["x"]
+
+
 @contextmanager
 def few_files(more: int) -> Iterator[None]:
     """The process may open so many files more."""
