@@ -129,6 +129,10 @@ def test_a_refusal_that_may_be_due_to_the_request_holds_for_requests_like_it() -
     assert replace(REFUSAL, refused_to=frozenset({named})).holds_for(named)
     assert replace(REFUSAL, refused_as=b"OtherBot/1").holds_for(named)
     assert replace(REFUSAL, status=401).holds_for(named)
+    both = Requester(proxied.way, user_agent=named.user_agent)
+    for refused in (both, proxied):  # with that User-Agent as its own, or as that of a retry
+        refusal = replace(REFUSAL, refused_to=frozenset({refused}), refused_as=named.user_agent)
+        assert refusal.holds_for(both)
     assert not replace(REFUSAL, proxied=True).holds_for(direct)
     others = frozenset(Requester(f"{number}.example:80") for number in range(20))
     assert replace(REFUSAL, proxied=True, refused_to=others).holds_for(direct)

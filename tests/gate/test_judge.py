@@ -166,3 +166,11 @@ def test_a_pace_is_of_use_unless_the_rules_lead_to_the_same(
     cached = rules_of(rules, bench.clock.now)
     applied.count_used(asked("/a"), cached, None, applied.pace(asked("/a"), cached))
     assert counts.get("robotstxt/override/used", 0) == is_used
+
+
+def test_a_delay_of_zero_is_no_pace() -> None:
+    """With one, even of no seconds, a site would have a host that has its requests one by one."""
+    bench = Bench()
+    cached = rules_of(b"User-agent: *\nCrawl-delay: 5\n", bench.clock.now)
+    pace = overriding(bench, override(DELAY, delay=0.0)).pace(asked("/a"), cached)
+    assert pace.requested is None
