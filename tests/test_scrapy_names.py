@@ -203,7 +203,9 @@ def test_places_are_lent_on_top_of_a_limit_that_is_set_meanwhile() -> None:
 
 def test_a_slot_stays_while_a_download_in_it_ends() -> None:
     """Scrapy sets its timer once more then, and only stops the timers of the slots that it has."""
-    downloader = Downloader(get_crawler(settings_dict={"DOWNLOAD_HANDLERS": {}}))
+    crawler = get_crawler(settings_dict={"DOWNLOAD_HANDLERS": {}})
+    crawler.spider = crawler._create_spider("slots")
+    downloader = Downloader(crawler)
     _, slot = downloader._get_slot(Request("https://a.example/", meta={"download_slot": "a"}))
     scrapy_names = ScrapyNames(SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))  # type: ignore[arg-type]
     found = []
