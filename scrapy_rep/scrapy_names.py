@@ -214,8 +214,8 @@ class ScrapyNames:
     def remove_slot(self, key: str) -> None:
         """Remove a downloader slot that is not used again, unless a request is in it.
 
-        Scrapy keeps it for one or two minutes. That is 1.5 KiB for each new site: 7 MiB in a crawl
-        of 40 new sites a second.
+        Scrapy keeps it for one or two minutes, and 1.5 KiB with it: 10 of 244 MiB in a broad crawl
+        of 10,000 sites.
         """
         if SLOTS in self._missing:
             return

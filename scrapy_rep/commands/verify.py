@@ -150,7 +150,7 @@ def _compare(line: DecisionLine, run: RunLine | None, records: Records) -> tuple
         return CONTRADICTED, wrong
     logged = _without_override(line)
     is_by_answer = line.record is not None or line.outcome in ("unavailable", "denied")
-    if not _is_by_rules(line) and (found is not None or not is_by_answer):
+    if not _is_by_rules(line, logged) and (found is not None or not is_by_answer):
         return NOT_BY_RULES, ""
     lack = _lack(line, run, found)
     if lack or run is None or found is None:
@@ -175,9 +175,9 @@ def _without_override(line: DecisionLine) -> LoggedVerdict:
     return LoggedVerdict(one.allowed, one.rule, one.line, one.group, reason)
 
 
-def _is_by_rules(line: DecisionLine) -> bool:
-    """Return True if the verdict follows from rules that the line names."""
-    return line.digest is not None and _without_override(line).reason in _BY_RULES
+def _is_by_rules(line: DecisionLine, logged: LoggedVerdict) -> bool:
+    """Return True if a verdict of a line follows from rules that the line names."""
+    return line.digest is not None and logged.reason in _BY_RULES
 
 
 def _lack(line: DecisionLine, run: RunLine | None, found: Record | None) -> str:
@@ -228,7 +228,7 @@ def _wrong_reason(line: DecisionLine, run: RunLine) -> str:
     A decision by rules that the line names is not judged here: those rules are asked again.
     """
     logged = _without_override(line)
-    if not logged.allowed or _is_by_rules(line):
+    if not logged.allowed or _is_by_rules(line, logged):
         return ""
     site = usable_authority_of(line.url)  # None of a URL that is not in the log
     is_denied = line.status in REFUSALS and run.settings.get("access_denied") == "disallow"

@@ -37,12 +37,15 @@ _LATER: Final = "_scrapy_rep_later"
 """The meta key of a head that went back to a FIFO queue, with a priority higher by one."""
 
 
-class _ClosesEmpty:
-    """Mixed into a queue on disk, lets an empty queue close even if the disk takes nothing.
+class _MayBeEmpty:
+    """Mixed into a queue on disk, lets it be closed and opened while it is empty.
 
-    Scrapy closes a queue before it gives out the last request, which an error would lose. Files
-    that remain are removed: a queue could not be opened again with half of one. Nor could it with
-    an empty file, which a run that is killed leaves of a queue that was never written to disk.
+    Scrapy closes a queue before it gives out the last request, which an error would lose, such as
+    that of a full disk. Files that remain are removed: a queue could not be opened again with half
+    of one.
+
+    A run that is killed leaves an empty file of a queue that was never written to disk. It is
+    removed, and the queue is opened once more.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -70,8 +73,8 @@ class _ClosesEmpty:
                     Path(queue.path).unlink()
 
 
-def _closes_empty(cls: type[Any]) -> type[Any]:
-    return type(cls.__name__, (_ClosesEmpty, cls), {})
+def _may_be_empty(cls: type[Any]) -> type[Any]:
+    return type(cls.__name__, (_MayBeEmpty, cls), {})
 
 
 class FrontierQueue(DownloaderAwarePriorityQueue):
@@ -85,7 +88,7 @@ class FrontierQueue(DownloaderAwarePriorityQueue):
     def __init__(self, crawler: Any, queue_cls: type[Any], key: str, *args: Any, **kwargs: Any):
         start_cls = kwargs.get("start_queue_cls")
         if key:
-            queue_cls, start_cls = _closes_empty(queue_cls), start_cls and _closes_empty(start_cls)
+            queue_cls, start_cls = _may_be_empty(queue_cls), start_cls and _may_be_empty(start_cls)
         super().__init__(crawler, queue_cls, key, *args, **{**kwargs, "start_queue_cls": start_cls})
         self._queue_cls = queue_cls
         self._start_cls = start_cls or queue_cls
