@@ -221,6 +221,11 @@ class ParsedRobotsTxt:
             self._kept[key] = found
         return found
 
+    def drop_compiled(self) -> None:
+        """Free the compiled rules. They are compiled again when they are asked for."""
+        self._compiled.clear()
+        self._allows.clear()
+
     def _look_up(self, agent: str | Sequence[str]) -> tuple[str | None, Compiled]:
         """Return the token that a group names, and its rules, which are compiled if need be."""
         tokens = self.tokens_of(agent)
@@ -228,8 +233,7 @@ class ParsedRobotsTxt:
         if found is None:
             known = self._all_compiled() if self._compiled else set()
             if len(self._compiled) >= MOST_AGENTS or _size_of(known) > MOST_OCTETS:
-                self._compiled.clear()
-                self._allows.clear()
+                self.drop_compiled()
                 known.clear()
             group = self.group(tokens)
             same = [one for one in known if one.spans == group.spans]

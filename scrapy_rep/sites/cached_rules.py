@@ -122,6 +122,12 @@ class CachedRules:
         self.verdicts += 1
         return self.verdicts % _WEIGHED_AFTER == 1
 
+    def drop_compiled(self) -> None:
+        """Free the compiled rules; they count as new for the next agent that asks."""
+        if self.robots is not None:
+            self.robots.drop_compiled()
+        self.agent = None
+
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""
         before = self.size

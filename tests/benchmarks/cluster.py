@@ -96,13 +96,14 @@ class ClusterSpider(Spider):
     """One worker. It counts pages of plain hosts in Redis, and stays until it is killed."""
 
     name = "cluster"
-    uri: str
+    counts: str
+    """The URI of Redis without the distance, so that to count takes no time of the crawl."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> ClusterSpider:
         """The spider, told when it is idle; the others are told when it is there."""
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.redis = redis.Redis.from_url(spider.uri)
+        spider.redis = redis.Redis.from_url(spider.counts)
         crawler.signals.connect(spider.idle, signals.spider_idle)
         return spider
 
@@ -122,7 +123,7 @@ class ClusterSpider(Spider):
             self.redis.incr("came")
 
 
-def work(uri: str, at_once: int, queue: str) -> None:
+def work(uri: str, counts: str, at_once: int, queue: str) -> None:
     """One worker in this process."""
     # scrapy-redis passes stats the spider, which Scrapy asks no more.
     warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning)
@@ -136,7 +137,7 @@ def work(uri: str, at_once: int, queue: str) -> None:
         "RETRY_ENABLED": False,
     }
     settings |= {"ROBOTSTXT_OBEY": False} if "off" in queue else {**ADDON, "REP_STORE": uri}
-    crawled(ClusterSpider, settings, uri=uri)
+    crawled(ClusterSpider, settings, counts=counts)
 
 
 def measured(case: Case, queue: str) -> Figures:
@@ -149,7 +150,7 @@ def measured(case: Case, queue: str) -> Figures:
         if case.distance:
             uri = stack.enter_context(DistantServer(server.port, case.distance)).uri
         site = stack.enter_context(served([hosts.plain, hosts.others]))
-        words = ["work", uri, str(AT_ONCE // case.workers), queue]
+        words = ["work", uri, server.uri, str(AT_ONCE // case.workers), queue]
         command = [sys.executable, "-m", "tests.benchmarks.cluster", *words]
         for _ in range(case.workers):
             worker = stack.enter_context(subprocess.Popen(command))
@@ -204,7 +205,7 @@ def row_of(case: Case, rounds: int) -> tuple[str, ...]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["work"]:
-        uri, at_once, queue = sys.argv[2:]
-        work(uri, int(at_once), queue)
+        uri, counts, at_once, queue = sys.argv[2:]
+        work(uri, counts, int(at_once), queue)
     else:
         print_cases(__doc__, HEAD, CASES, QUICK, row_of)

@@ -4,8 +4,9 @@
 of plain hosts in four ways in turn, each in a process of its own: beside other hosts, alone, alone
 with robots.txt off, and with it off while the requests to the others stay in Scrapy's queue. The
 hosts are in another process, whose notes are the judge. A page takes 50 ms and there are 16 at
-once, so that a crawl is bound by waiting and not by the processor. With words, only the cases with
-these words in their names are crawled; ``--quick`` crawls a few small ones.
+once, so that a crawl is bound by waiting and not by the processor. Where that is not so, a case
+with pages of 150 ms stands beside it. With words, only the cases with these words in their names
+are crawled; ``--quick`` crawls a few small ones.
 
 What is printed for each case, in the median of the rounds:
 
@@ -54,6 +55,8 @@ SETTINGS: dict[str, Any] = {
 HOWS = ("ours", "alone", "off", "queued")
 
 PLAIN = Hosts(1, 20, 150)
+SLOWER = PLAIN._replace(page_after=0.15)
+"""Their pages leave any processor of today idle for half of the time."""
 SLOW_PAGES = "2 hosts with pages of 2 s"
 
 
@@ -101,6 +104,11 @@ def paced(count: int, delay: float, pages: int = 100, **more: Any) -> Hosts:
     return Hosts(2, count, pages, delay, **more)
 
 
+def slower(name: str, others: Hosts) -> Case:
+    """Others beside plain hosts whose pages take longer."""
+    return Case(f"{name}, plain pages of 0.15 s", others, SLOWER)
+
+
 def both(count: int, delay: float, pages: int = 100) -> list[Case]:
     """Paced hosts in both orders."""
     name, others = f"{count:,} x {pages:,} paced, {delay:g} s", paced(count, delay, pages)
@@ -125,6 +133,11 @@ CASES = (
     Case("a slot with 100 hosts", paced(80, 8, slot="pool"), Hosts(1, 20, 75, slot="pool")),
     Case("60 x 100 paced, rules expire", paced(60, 4, max_age=3), lifetime=3.0),
     Case(SLOW_PAGES, Hosts(4, 2, 200, page_after=2.0), Hosts(1, 10, 200)),
+    slower("60 x 100 paced, 2 s", paced(60, 2)),
+    slower("300 x 100 paced, 10 s", paced(300, 10)),
+    slower("1,100 x 100 paced, 10 s", paced(1_100, 10)),
+    slower("120 x 100 silent", Hosts(3, 120, 100, robots_after=None)),
+    slower("1,000 x 100 silent", Hosts(3, 1_000, 100, robots_after=None)),
 )
 FEW = PLAIN._replace(pages=15)
 QUICK = (

@@ -12,6 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from scrapy_rep import RobotsTxt
 from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.policy import Decision, Policy
+from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.sites.refresh import Miss
 from tests.scripted import DOWN, HERE, OTHER_RULES, RULES, Bench, allows, ask, authority, settle
 
@@ -121,6 +122,34 @@ async def test_rules_count_as_they_grow() -> None:
     bench.cache.weigh(authority(99), known)
     assert bench.cache.octets == known.size
     assert sum(known.count_verdict() for _ in range(1_280)) == 10  # as often they are weighed
+
+
+async def test_rules_of_few_sites_stay_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others free the memory, and are compiled again when they are asked for."""
+    monkeypatch.setattr("scrapy_rep.sites.cache.MOST_COMPILED", 2)
+    bench = Bench(big_rules(50_000), memory_limit=1 << 30)
+
+    def judge(number: int) -> CachedRules:
+        who = authority(number)
+        known = bench.cache.held(who)
+        assert known.allows(who, f"{who}/some/longer/path/x", ("mybot",))
+        assert not known.allows(who, f"{who}/some/longer/path/000007", ("mybot",))
+        assert known.note_agent(("mybot",))  # so the gate has it weighed
+        bench.cache.weigh(who, known)
+        return known
+
+    for number in range(4):
+        await ask(bench, number)
+        judge(number)
+    sizes = [bench.cache.held(authority(number)).size for number in range(4)]
+    assert sizes[0] == sizes[1] < sizes[2] / 2
+    assert sizes[2] == sizes[3]
+    assert bench.cache.octets == sum(sizes)
+    again = judge(0)
+    assert again.size == sizes[3]
+    assert bench.cache.held(authority(2)).size == sizes[1]
+    assert bench.cache.octets == sum(sizes)
+    assert bench.fetches == 4
 
 
 async def test_rules_larger_than_the_bound_are_followed_all_the_same() -> None:
