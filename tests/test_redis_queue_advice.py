@@ -13,7 +13,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier.cluster import UNDER_WAY
-from scrapy_rep.redis_queue import EARLY, SOON, HostQueue
+from scrapy_rep.redis_queue import SOON, HostQueue
 from tests.frontier.test_frontier import Crawl
 from tests.frontier.virtual_time import VirtualTime
 
@@ -140,21 +140,6 @@ def test_the_end_of_a_download_is_said_once(worker: Worker) -> None:
     worker.step()
     assert worker.counts == (0, 0)
     assert worker.due_in == near(15.0)
-
-
-@pytest.mark.parametrize(("has_store", "early"), [(True, EARLY), (False, 0.0)])
-def test_a_site_with_a_pace_may_be_taken_a_little_early(
-    worker: Worker, has_store: bool, early: float
-) -> None:
-    """Then its request waits for its turn at a worker. Without a store, nothing would keep it."""
-    worker.queue._is_alone = not has_store
-    [request] = worker.taken(f"{SITE}/1")
-    worker.queue.handed_out(request, 20.0)
-    before = real_time.monotonic()
-    worker.queue.ended(request, 20.0)
-    when, interval = worker.queue._next._advice[SITE]
-    assert before <= when - (20.0 - early) <= real_time.monotonic()
-    assert interval == 20.0
 
 
 def test_what_was_said_with_another_step_is_not_said_by_itself(worker: Worker) -> None:

@@ -367,6 +367,11 @@ class Turns:
         is_in_use = host.busy or host.in_place or host.reserved_for is not None
         return max(host.due - monotonic(), host.interval if is_in_use else 0.0)
 
+    def is_kept_by_store(self, name: str) -> bool:
+        """Return whether a store that answers grants the turns of a host to all workers."""
+        host = self.hosts.get(name)
+        return self._shared is not None and host is not None and host.failing_since is None
+
     def _forget_if_unused(self, host: PacedHost) -> None:
         if not (host.asks or host.busy or host.is_waited_for):
             self._forget(host)

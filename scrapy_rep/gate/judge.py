@@ -96,7 +96,6 @@ class Judge:
         The response is there already, so no pace is asked for, and no purpose.
         """
         verdict, override = self._verdict(asked, cached)
-        self._weigh(asked.authority, cached)
         if not verdict.allowed:
             return Judgement(self._refusal(asked, cached, verdict), override=override)
         noted = None if self._use is None else self._use.noted(asked, cached)
@@ -134,8 +133,11 @@ class Judge:
         """Return the verdict, and the override that changed it, if one did."""
         overrides = self._overrides_for(asked)
         if overrides is not None:
-            return overrides.verdict(asked, cached)
-        return cached.verdict(asked.authority, asked.url, asked.agent), None
+            found = overrides.verdict(asked, cached)
+        else:
+            found = cached.verdict(asked.authority, asked.url, asked.agent), None
+        self._weigh(asked.authority, cached)
+        return found
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""

@@ -123,10 +123,10 @@ class CachedRules:
         return self.verdicts % _WEIGHED_AFTER == 1
 
     def drop_compiled(self) -> None:
-        """Free the compiled rules; they count as new for the next agent that asks."""
+        """Free the compiled rules; they are measured again after the next verdict."""
         if self.robots is not None:
             self.robots.drop_compiled()
-        self.agent = None
+        self.agent, self.verdicts = None, 0
 
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""

@@ -97,7 +97,7 @@ class ClusterSpider(Spider):
 
     name = "cluster"
     counts: str
-    """The URI of Redis without the distance, so that to count takes no time of the crawl."""
+    """The URI of Redis without the distance, so that counting does not delay the crawl."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> ClusterSpider:

@@ -56,7 +56,7 @@ HOWS = ("ours", "alone", "off", "queued")
 
 PLAIN = Hosts(1, 20, 150)
 SLOWER = PLAIN._replace(page_after=0.15)
-"""Their pages leave any processor of today idle for half of the time."""
+"""Sixteen at once are 107 pages a second, which leave the processor time for other hosts."""
 SLOW_PAGES = "2 hosts with pages of 2 s"
 
 

@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.frontier.cluster import UNDER_WAY, ClusterFront
+from scrapy_rep.frontier.cluster import EARLY, UNDER_WAY, ClusterFront
 from scrapy_rep.frontier.request_state import RequestState
 from scrapy_rep.frontier.sites import Site
 from scrapy_rep.frontier.states import Block, Stage, State
@@ -49,7 +49,7 @@ class Queue:
 class Turns:
     """The seconds until a host may be due, and the interval of each host."""
 
-    wait, interval = 0.0, 2.0
+    wait, interval, by_store = 0.0, 2.0, False
 
     def wait_for(self, host: str) -> float:
         """The seconds that were set."""
@@ -60,6 +60,11 @@ class Turns:
         """The interval that was set."""
         assert host == HOST
         return self.interval
+
+    def is_kept_by_store(self, host: str) -> bool:
+        """What was set."""
+        assert host == HOST
+        return self.by_store
 
 
 class Worker:
@@ -219,6 +224,18 @@ def test_the_end_of_a_download_says_when_its_site_is_due() -> None:
     worker.turns.interval = 0.0
     worker.front.ended(request, state)
     assert len(worker.queue.told) == 1
+
+
+@pytest.mark.parametrize(("wait", "told"), [(1.5, 1.5 - EARLY), (0.05, 0.0)])
+def test_a_site_whose_pace_a_store_keeps_may_be_taken_a_little_early(
+    wait: float, told: float
+) -> None:
+    """Its request waits at a worker until the store grants its turn."""
+    worker = Worker()
+    state, request = RequestState(Stage.CHECKED, host=HOST), worker.read()
+    worker.turns.wait, worker.turns.by_store = wait, True
+    worker.front.ended(request, state)
+    assert worker.queue.told == [("ended", request, told)]
 
 
 def test_a_start_list_is_read_once_a_second(

@@ -88,6 +88,10 @@ class Neighbours:
         """The seconds until a host may be due."""
         return self.waits.get(name, 0.0)
 
+    def is_kept_by_store(self, name: str) -> bool:
+        """No store keeps the pace of a host."""
+        return False
+
 
 class Crawl:
     """A frontier, its neighbours, and the requests that its scheduler has."""

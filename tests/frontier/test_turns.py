@@ -510,6 +510,16 @@ def test_it_is_known_how_long_a_host_has_to_wait(desk: Desk) -> None:
     assert desk.turns.wait_for("a") == 0.0
 
 
+def test_only_a_store_that_answers_keeps_the_pace_for_all_workers(desk: Desk) -> None:
+    """A store in memory does not, nor one that grants no turns, nor one that fails."""
+    assert not desk.turns.is_kept_by_store("a")
+    desk.turns._shared = SimpleNamespace(close=lambda: None)  # type: ignore[assignment]
+    assert desk.turns.is_kept_by_store("a")
+    assert not desk.turns.is_kept_by_store("b")
+    desk.turns.hosts["a"].failing_since = desk.time.now
+    assert not desk.turns.is_kept_by_store("a")
+
+
 def test_the_politest_authority_of_a_host_counts(desk: Desk) -> None:
     """Each port may ask for a pace."""
     desk.keep("a", 7.0, port=81)

@@ -73,6 +73,16 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
     assert bench.cache.octets >= cached.robots.size > 1_000_000
 
 
+async def test_rules_that_grew_with_an_explanation_are_measured() -> None:
+    """No request may ever follow a URL that is disallowed."""
+    bench = Bench(Answer(200, b"User-agent: *\n" + RULES))
+    cached = await ask(bench)
+    judge = Judge(bench.cache.weigh, PACES, None, overriding(bench))
+    assert not judge.final_verdict(asked("/d1/b/x1"), cached)[0].allowed
+    assert cached.robots is not None
+    assert bench.cache.octets >= cached.robots.size > 1_000_000
+
+
 async def test_rules_that_grew_with_the_first_answer_to_an_agent_are_measured() -> None:
     """They are compiled for it, also where nothing asks for a verdict."""
     bench = Bench(Answer(200, b"User-agent: other\n" + RULES + b"User-agent: *\n" + RULES))

@@ -136,6 +136,7 @@ async def test_rules_of_few_sites_stay_compiled(monkeypatch: pytest.MonkeyPatch)
         assert not known.allows(who, f"{who}/some/longer/path/000007", ("mybot",))
         assert known.note_agent(("mybot",))  # so the gate has it weighed
         bench.cache.weigh(who, known)
+        assert known.count_verdict()  # a verdict may read lines: it is weighed again after that
         return known
 
     for number in range(4):
