@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
+import importlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +14,15 @@ from scrapy import signals
 from twisted.internet.defer import CancelledError
 
 from tests.crawl.clock import Ahead, take_over
-from tests.crawl.faults import FaultError, crawled, modules, some, struck
+from tests.crawl.faults import (
+    CANNOT_FAIL,
+    NOT_OURS,
+    FaultError,
+    crawled,
+    modules,
+    some,
+    struck,
+)
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.test_flights import Versions
 from tests.replies import Hang, Reply, redirect
@@ -131,6 +142,14 @@ class Village:
         paced = sorted(hit.received for hit in hits if hit.header("Host") == self.paced_name)
         fastest = min((b - a for a, b in pairwise(paced)), default=INTERVAL)
         return "" if fastest >= INTERVAL else f"{fastest:.3f} s apart"
+
+
+def test_each_call_without_a_point_is_made_somewhere() -> None:
+    """A function that gets another name would get points that mean nothing, or none at all."""
+    paths = [importlib.import_module(name).__file__ for name in MODULES]
+    trees = [ast.parse(Path(path or "").read_text()) for path in paths]
+    calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+    assert {*CANNOT_FAIL, *NOT_OURS} <= {ast.unparse(call.func) for call in calls}
 
 
 @pytest.mark.parametrize("lasting", first(1, [True, False]), ids=["each time", "once"])
