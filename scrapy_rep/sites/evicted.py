@@ -1,12 +1,12 @@
 """Entries that memory has no room for, kept for the rest of the crawl.
 
-Rules in memory are parsed, and take several times the octets of their file. When
-``REP_MEMORY_LIMIT`` is reached, the least recently used ones are evicted, but their robots.txt is
-still fresh: fetching it again would cost a request to the site, and the time to wait for it. So an
-evicted entry is kept compressed, in a private SQLite database. SQLite keeps part of them in a share
-of that memory, and writes the rest into a temporary file of at most ``REP_STORE_LIMIT`` octets,
-which it deletes by itself, even after a crash. Bringing an entry back awaits nothing. It takes
-about 20 microseconds for a file of ordinary size, and 1 to 3 milliseconds for one of 480 KB.
+Rules in memory take more octets than their file, and several times as many once they are compiled.
+When ``REP_MEMORY_LIMIT`` is reached, the least recently used ones are evicted, but their robots.txt
+is still fresh: fetching it again would cost a request to the site, and the time to wait for it. So
+an evicted entry is kept compressed, in a private SQLite database. SQLite keeps part of them in a
+share of that memory, and writes the rest into a temporary file of at most ``REP_STORE_LIMIT``
+octets, which it deletes by itself, even after a crash. Bringing an entry back awaits nothing. It
+takes about 20 microseconds for a file of ordinary size, and 1 to 3 milliseconds for one of 480 KB.
 
 If the file cannot be written, evicted entries are dropped, and fetched again when they are needed.
 Then the next one that is evicted begins a new file.

@@ -63,7 +63,7 @@ from tests.benchmarks.running import ADDON, in_a_process, write_csv
 
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 COLLECTED = (50_000, 20, 50)
-"""When the garbage collector looks at objects: it would take 43 % of the time of 20,000 sites."""
+"""When the garbage collector looks at objects: it would take 23 % of the time of 20,000 sites."""
 
 EPOCH = 1_800_000_000.0
 """When it begins, in seconds since the epoch."""

@@ -36,7 +36,7 @@ HAVE_POINTS = (
 )
 """Calls without a point: they are of functions of the package, and what these call has points."""
 
-CANNOT_FAIL = (*HAVE_POINTS, "bool", "len", "super", "Block", "RequestState")
+CANNOT_FAIL = (*HAVE_POINTS, "bool", "len", "super", "Block", "RequestState", "waiter.callback")
 """Calls without a point: with the arguments that the package gives them, they do not raise."""
 
 NOT_OURS = (
