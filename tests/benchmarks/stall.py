@@ -104,9 +104,15 @@ def paced(count: int, delay: float, pages: int = 100, **more: Any) -> Hosts:
     return Hosts(2, count, pages, delay, **more)
 
 
-def slower(name: str, others: Hosts) -> Case:
-    """Others beside plain hosts whose pages take longer."""
-    return Case(f"{name}, plain pages of 0.15 s", others, SLOWER)
+def silent(count: int, pages: int = 100, plain: Hosts = PLAIN) -> Case:
+    """Hosts that accept connections, and never answer."""
+    others = Hosts(3, count, pages, robots_after=None)
+    return Case(f"{count:,} x {pages:,} silent", others, plain)
+
+
+def slower(case: Case) -> Case:
+    """The same case, with plain pages that take longer."""
+    return case._replace(name=f"{case.name}, plain pages of 0.15 s", plain=SLOWER)
 
 
 def both(count: int, delay: float, pages: int = 100) -> list[Case]:
@@ -121,8 +127,8 @@ CASES = (
     *both(60, 2),
     *both(300, 10),
     *both(1_100, 10),
-    Case("120 x 100 silent", Hosts(3, 120, 100, robots_after=None)),
-    Case("1,000 x 100 silent", Hosts(3, 1_000, 100, robots_after=None)),
+    silent(120),
+    silent(1_000),
     Case("40 x 100, robots.txt after 10 s", Hosts(3, 40, 100, robots_after=10.0)),
     Case(
         "2 sites behind one service",
@@ -133,16 +139,16 @@ CASES = (
     Case("a slot with 100 hosts", paced(80, 8, slot="pool"), Hosts(1, 20, 75, slot="pool")),
     Case("60 x 100 paced, rules expire", paced(60, 4, max_age=3), lifetime=3.0),
     Case(SLOW_PAGES, Hosts(4, 2, 200, page_after=2.0), Hosts(1, 10, 200)),
-    slower("60 x 100 paced, 2 s", paced(60, 2)),
-    slower("300 x 100 paced, 10 s", paced(300, 10)),
-    slower("1,100 x 100 paced, 10 s", paced(1_100, 10)),
-    slower("120 x 100 silent", Hosts(3, 120, 100, robots_after=None)),
-    slower("1,000 x 100 silent", Hosts(3, 1_000, 100, robots_after=None)),
+    slower(both(60, 2)[0]),
+    slower(both(300, 10)[0]),
+    slower(both(1_100, 10)[0]),
+    slower(silent(120)),
+    slower(silent(1_000)),
 )
 FEW = PLAIN._replace(pages=15)
 QUICK = (
     Case("1 x 1,500 paced, 0.5 s, first", paced(1, 0.5, 1_500), FEW),
-    Case("30 x 10 silent", Hosts(3, 30, 10, robots_after=None), FEW),
+    silent(30, 10, FEW),
 )
 
 
