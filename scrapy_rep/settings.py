@@ -340,8 +340,10 @@ _NO_PARSER: Final = "has no effect: scrapy_rep reads robots.txt files itself"
 _NO_PAGES: Final = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 _DROPS_NOTHING: Final = "drops no items without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 _NOT_OBEYED: Final = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
+_READS_NOTHING: Final = 'has no effect as long as REP_PREFERENCES is "off"'
 _NO_PURPOSES: Final = "refuses nothing as long as REP_PURPOSES is empty"
 _NOT_REFUSED: Final = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
+_NO_DELAYS: Final = "has no effect as long as REP_CRAWL_DELAY is off"
 _NO_STORE: Final = "has no effect without a REP_STORE that crawls can share"
 _NO_SCHEDULER: Final = "has no effect without RepScheduler as the SCHEDULER"
 _NO_LOG: Final = "has no effect without REP_DECISION_LOG"
@@ -379,18 +381,24 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
     has_scheduler = _SCHEDULER in map(global_object_name, bases)
     obeys_pages = checked.page_directives == "obey"
     refuses_uses = checked.preferences in ("skip", "drop")
+    keeps_no_delays = not checked.crawl_delay
+    forbids_longer = checked.over_max_crawl_delay == "forbid"
+    reads_no_use = checked.preferences == "off"
     is_alone = checked.store in (None, "memory:")
     logs = checked.decision_log is not None
     defers = checked.defer_unreachable > 0
     rows = (  # a setting, whether it has no effect if it is set, and why
         ("ROBOTSTXT_PARSER", not has_builtin, _NO_PARSER),
         ("REP_DEFER_UNREACHABLE", defers and not has_scheduler, _NO_SCHEDULER),
-        ("REP_PAGE_DIRECTIVES", obeys_pages and not reads_pages, _NO_PAGES),
+        ("REP_PAGE_DIRECTIVES", checked.page_directives != "off" and not reads_pages, _NO_PAGES),
         ("REP_NOINDEX", checked.noindex == "drop" and not obeys_pages, _NOT_OBEYED),
         ("REP_LINK_NOFOLLOW", checked.link_nofollow and not obeys_pages, _NOT_OBEYED),
         ("REP_PREFERENCES", refuses_uses and not checked.purposes, _NO_PURPOSES),
         ("REP_PREFERENCES", checked.preferences == "drop" and not reads_pages, _DROPS_NOTHING),
         ("REP_PURPOSES", bool(checked.purposes) and not refuses_uses, _NOT_REFUSED),
+        ("REP_PURPOSE_TOKENS", bool(checked.purpose_tokens) and reads_no_use, _READS_NOTHING),
+        ("REP_MAX_CRAWL_DELAY", keeps_no_delays, _NO_DELAYS),
+        ("REP_OVER_MAX_CRAWL_DELAY", forbids_longer and keeps_no_delays, _NO_DELAYS),
         ("REP_STORE_PREFIX", is_alone, _NO_STORE),
         ("REP_SHARED_PACE", checked.shared_pace and is_alone, _NO_STORE),
         ("REP_DECISIONS", not logs, _NO_LOG),

@@ -37,10 +37,14 @@ NOT_REFUSED = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
 NO_PAGES = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 
 NO_SCHEDULER = "has no effect without RepScheduler as the SCHEDULER"
+NO_DELAYS = "has no effect as long as REP_CRAWL_DELAY is off"
+READS_NOTHING = 'has no effect as long as REP_PREFERENCES is "off"'
 NO_PURPOSE = "refuses nothing as long as REP_PURPOSES is empty"
 READS_ITSELF = "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself"
 NO_SUCH = {"SPIDER_MIDDLEWARES": {"no.such.Middleware": 1}}
 NO_READER = {"SPIDER_MIDDLEWARES": {Reader: None}}
+TOKENS = {"REP_PURPOSE_TOKENS": {"train-ai": ["Google-Extended"]}}
+UNPACED = {"REP_MAX_CRAWL_DELAY": 300, "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
 LOGGING = {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG_REQUIRED": True}
 
 WARNED = [
@@ -50,9 +54,12 @@ WARNED = [
     ({"REP_LINK_NOFOLLOW": "1"}, f"REP_LINK_NOFOLLOW {NOT_OBEYED}"),
     ({"REP_PAGE_DIRECTIVES": "obey", **NO_SUCH}, f"REP_PAGE_DIRECTIVES {NO_PAGES}"),
     ({"REP_PAGE_DIRECTIVES": "obey", **NO_READER}, f"REP_PAGE_DIRECTIVES {NO_PAGES}"),
+    ({"REP_PAGE_DIRECTIVES": "report", **NO_READER}, f"REP_PAGE_DIRECTIVES {NO_PAGES}"),
     ({"REP_PREFERENCES": "drop"}, f"REP_PREFERENCES {NO_PURPOSE}"),
     ({"REP_PURPOSES": ["tdm"]}, f"REP_PURPOSES {NOT_REFUSED}"),
     ({"REP_PURPOSES": ["tdm"], "REP_PREFERENCES": "off"}, f"REP_PURPOSES {NOT_REFUSED}"),
+    ({**TOKENS, "REP_PREFERENCES": "off"}, f"REP_PURPOSE_TOKENS {READS_NOTHING}"),
+    ({**UNPACED, "REP_CRAWL_DELAY": False}, *(f"{name} {NO_DELAYS}" for name in UNPACED)),
     ({"REP_STORE_PREFIX": "shop", "REP_STORE": "memory:"}, f"REP_STORE_PREFIX {NO_STORE}"),
     ({"REP_SHARED_PACE": True, "JOBDIR": "job"}, f"REP_SHARED_PACE {NO_STORE}"),
     (LOGGING, *(f"{name} {NO_LOG}" for name in LOGGING)),
@@ -72,6 +79,9 @@ NOT_WARNED = [
     {"REP_PURPOSES": [], "REP_PURPOSE_TOKENS": {}, "REP_PREFERENCES": "off"},
     {"REP_STORE_PREFIX": "shop", "REP_SHARED_PACE": True, "REP_STORE": "my.own.Store"},
     {"REP_SHARED_PACE": False, "REP_CRAWL_DELAY": False},
+    {"REP_OVER_MAX_CRAWL_DELAY": "cap", "REP_CRAWL_DELAY": False},
+    {**UNPACED, **TOKENS},
+    {"REP_PAGE_DIRECTIVES": "off", **NO_READER},
     {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG": "log.jsonl"},
     {"REP_DECISION_LOG_REQUIRED": False, "REP_DECISIONS": None},
 ]
