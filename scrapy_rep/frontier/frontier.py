@@ -161,6 +161,7 @@ class Frontier:
             settings.getfloat("LOGSTATS_INTERVAL"),
             lambda: self.sites if self.is_open else None,
             self.interval_of,
+            lambda: places.waiting,
         )
         """Counts and logs what waits."""
 
@@ -482,4 +483,4 @@ class Frontier:
 
     def _count(self) -> None:
         is_idle = self._asked_in_vain and self._slots.are_idle
-        self.progress.count(self.sites, self._places.waiting, is_idle)
+        self.progress.count(self.sites, is_idle)

@@ -19,10 +19,11 @@ logger = logging.getLogger("scrapy_rep")
 
 
 class Progress:
-    """Logs a line every ``interval`` seconds while sites wait; never if ``interval`` is 0.
+    """Logs a line every ``interval`` seconds while anything waits; never if ``interval`` is 0.
 
     ``sites()`` returns the sites, and None while the frontier is not open. ``interval_of()``
-    returns the seconds between two requests of a site that waits for its turn.
+    returns the seconds between two requests of a site that waits for its turn. ``in_place()``
+    returns the number of requests that wait in place, in the downloader.
 
     To find the slowest site, a line walks all of them: 100,000 take a tenth of a second.
     """
@@ -33,11 +34,13 @@ class Progress:
         interval: float,
         sites: Callable[[], Sites | None],
         interval_of: Callable[[Site], float],
+        in_place: Callable[[], int],
     ):
         self._stats = stats
         self._interval = interval
         self._sites = sites
         self._interval_of = interval_of
+        self._in_place = in_place
         self._alarm = Alarm(self._log)
         self.is_timing = False
         """Whether all sites that are left wait for their turn."""
@@ -52,8 +55,8 @@ class Progress:
         """Stop logging."""
         self._alarm.cancel()
 
-    def count(self, sites: Sites, in_place: int, is_idle: bool) -> None:
-        """Count what waits; ``in_place`` is the number of requests that wait in place.
+    def count(self, sites: Sites, is_idle: bool) -> None:
+        """Count what waits.
 
         ``is_idle`` says that the downloader has nothing, and that the engine has asked in vain.
         """
@@ -61,7 +64,7 @@ class Progress:
             self._stats.inc(names.WAITING, sites.waited)
             sites.waited = 0
         if sites.sites_waiting:
-            self._stats.max(names.WAITING_MAX, sites.requests_waiting + in_place)
+            self._stats.max(names.WAITING_MAX, sites.requests_waiting + self._in_place())
             self._stats.max(names.WAITING_SITES_MAX, sites.sites_waiting)
         only_paced = is_idle and sites.sites_paced == len(sites.by_key) > 0
         if only_paced or self.is_timing:
@@ -77,8 +80,13 @@ class Progress:
     def line(self) -> str:
         """Return what waits, in one line; "" if nothing does."""
         sites = self._sites()
-        if sites is None:
-            return ""
+        parts = [] if sites is None else self._parts(sites)
+        if in_place := self._in_place():
+            parts.append(f"Waiting in the downloader: {in_place:,} {_requests(in_place)}")
+        return ". ".join(parts)
+
+    def _parts(self, sites: Sites) -> list[str]:
+        """Return what is said of the sites that wait."""
         parts = []
         paced, requests = sites.sites_paced, sites.requests_paced
         if paced:
@@ -87,7 +95,7 @@ class Progress:
         if others := sites.sites_waiting - paced:
             waiting = _counted(others, sites.requests_waiting - requests)
             parts.append(f"Waiting for their robots.txt: {waiting}")
-        return ". ".join(parts)
+        return parts
 
     def _log(self) -> None:
         try:

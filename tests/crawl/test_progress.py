@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from asyncio import gather
 from typing import Any
 
 import pytest
+from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from twisted.internet.defer import DeferredList
 
 from tests.crawl.harness import settings_of, visit, within
@@ -20,6 +23,18 @@ from tests.site import Site
 EVERY_MOMENT = {"LOGSTATS_INTERVAL": 0.2, "CLOSESPIDER_TIMEOUT": 1.5}
 SLOW = "User-agent: *\nCrawl-delay: 60\n"
 WAITS = "^Waiting for their "
+
+
+class DownloadingSpider(RequestsSpider):
+    """Downloads files at once from its callback, as a media pipeline does."""
+
+    files: list[str]
+
+    async def page(self, response: Response) -> None:
+        """Download them, then note the end of the page."""
+        engine = self.crawler.engine
+        await gather(*(engine.download_async(Request(url)) for url in self.files))
+        super().page(response)
 
 
 @pytest.mark.parametrize(
@@ -61,12 +76,17 @@ async def test_nothing_is_said_of_a_pace_that_is_not_kept(site: Site) -> None:
     assert crawl.stats["robotstxt/waiting"] >= 7
 
 
-async def test_by_hand_without_the_scheduler_there_is_no_line(site: Site) -> None:
-    """Nothing waits in the scheduler: Scrapy's own log says what the downloader has."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.2\n")
+async def test_what_waits_in_the_downloader_is_said_too(site: Site) -> None:
+    """By hand without the scheduler all that waits does, and with it a direct download."""
+    slow, shop = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
+    said = "Waiting in the downloader: 3 requests"
     result = await visit(pages(slow, 4), by=by_hand, LOGSTATS_INTERVAL=0.1)
     assert result.lines(WAITS) == []
+    assert said in result.lines("^Waiting in ", "INFO")
     assert result.stats["robotstxt/waiting"] >= 3
+    files, page = [slow.url(f"/file{n}") for n in range(4)], shop.url("/a")
+    result = await visit([page], DownloadingSpider, LOGSTATS_INTERVAL=0.1, files=files)
+    assert said in result.lines("^Waiting in ", "INFO")
 
 
 async def test_the_time_in_which_only_paced_sites_were_left_is_counted(site: Site) -> None:

@@ -26,9 +26,10 @@ def waiting(paced: dict[str, int], *, fetch: int = 0, until: int = 0, room: int 
     return bench
 
 
-def line(bench: Bench, **paces: float) -> str:
+def line(bench: Bench, in_place: int = 0, **paces: float) -> str:
     """What is said of what waits, by the intervals of its paced sites."""
-    return Progress(RepStats(), 60.0, lambda: bench.sites, lambda site: paces[site.key]).line()
+    interval_of, waiting = lambda site: paces[site.key], lambda: in_place
+    return Progress(RepStats(), 60.0, lambda: bench.sites, interval_of, waiting).line()
 
 
 def test_nothing_is_said_if_nothing_waits() -> None:
@@ -45,6 +46,15 @@ def test_both_halves_have_their_numbers() -> None:
         "Waiting for their pace: 12 sites, 1,240 requests; the slowest is slow: 360 requests, "
         "at least 5 s apart, about 30 min. Waiting for their robots.txt: 2 sites, 30 requests"
     )
+
+
+def test_what_waits_in_place_is_said_last() -> None:
+    """Also if no site waits, and without the scheduler."""
+    assert line(waiting({}), 1) == "Waiting in the downloader: 1 request"
+    said = "Waiting for their robots.txt: 1 site, 1 request. Waiting in the downloader: 2 requests"
+    assert line(waiting({}, until=1), 2) == said
+    alone = Progress(RepStats(), 60.0, lambda: None, lambda site: 0.0, lambda: 1_240)
+    assert alone.line() == "Waiting in the downloader: 1,240 requests"
 
 
 def test_one_site_and_one_request_are_not_several() -> None:
@@ -97,6 +107,6 @@ def test_a_site_that_grows_while_it_waits_may_become_the_slowest() -> None:
 @pytest.mark.parametrize("interval", [0.0, -1.0])
 def test_no_line_without_an_interval(interval: float) -> None:
     """Nothing has to be ended then."""
-    progress = Progress(RepStats(), interval, lambda: None, lambda site: 0.0)
+    progress = Progress(RepStats(), interval, lambda: None, lambda site: 0.0, lambda: 0)
     progress.open()
     assert progress._alarm.seconds_left is None
