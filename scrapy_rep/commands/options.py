@@ -110,8 +110,8 @@ _SUBCOMMANDS = {
             "--spider": _SPIDER,
             "--format": _FORMAT,
         },
-        "nothing changes for any crawler",
-        "something changes",
+        "no verdict and no pace changes for any crawler",
+        "one changes",
         "a robots.txt is unreachable",
     ),
     "filter": _Subcommand(

@@ -135,7 +135,7 @@ class HostQueue(Base):  # type: ignore[misc]
             if self._is_alone:
                 logger.warning(
                     "REP_STORE is not set: each worker fetches robots.txt files for itself, and "
-                    "the queue alone keeps the pace of a site. Set it to the URI of the server"
+                    "no store keeps the pace of a site. Set it to the URI of the server"
                 )
         if crawler is not None:
             crawler.signals.connect(self._leave, signal=signals.spider_closed)
