@@ -121,6 +121,12 @@ def test_each_setting_is_read_by_something() -> None:
     assert {*FIELDS.values()} - read == set()
 
 
+def test_a_default_that_a_profile_has_too_is_the_same_there() -> None:
+    """That of the profile is in force, so one that is changed in its field alone has no effect."""
+    assert RepSettings() == read()
+    assert RepSettings().policy == Policy()
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_set_goes_before_the_default_of_a_profile(profile: str) -> None:
     """The profile says only what is not set."""

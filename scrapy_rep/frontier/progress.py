@@ -56,7 +56,7 @@ class Progress:
         self._alarm.cancel()
 
     def count(self, sites: Sites, is_idle: bool) -> None:
-        """Count what waits.
+        """Count what waits. Sites that wait for ``ROOM`` do not.
 
         ``is_idle`` says that the downloader has nothing, and that the engine has asked in vain.
         """

@@ -283,7 +283,7 @@ class HostQueue(Base):  # type: ignore[misc]
             self._advice_alarm.cancel()
             self._contact.asks()
         reply = self._step_script(self._keys, self._unanswered)
-        server_time, state, wait, moved, older_type, *taken = octets(reply)
+        server_time, state, wait, of_dead, older_type, *taken = octets(reply)
         self._heard(server_time / MICRO)
         if state == b"unknown":  # nothing was done: the step has to list what this worker has
             has = self._entries()
@@ -294,8 +294,8 @@ class HostQueue(Base):  # type: ignore[misc]
         if state == b"dead":
             self._begin_anew()
             return
-        if moved:
-            self._stats.inc(names.QUEUE_TAKEN_OVER, moved)
+        if of_dead:
+            self._stats.inc(names.QUEUE_TAKEN_OVER, of_dead)
         self._buffer.extend(map(self._taken, taken[::2], taken[1::2]))
         self._set(self._beat_alarm, BEAT)
         if most > 0 and not taken:

@@ -94,6 +94,9 @@ end
 # without an interval never lets a site with a pace be asked earlier: the worker does not know which
 # requests others have made.
 #
+# The reply: the time, the state of the worker, for how long no site is due, how many requests of a
+# dead worker were put back, the type of ``older``, and each request with the interval of its site.
+#
 # Nothing is done for a worker that Redis does not know, or has forgotten, before it says what it
 # has. If the answer to that is lost, it says so again.
 #
@@ -145,7 +148,7 @@ local is_new = lives_until == 0
 if is_new and ARGV[7] == '0' then return {now, 'unknown', 0, 0, 0} end
 if is_new then redis.call('PERSIST', workers) end  -- the end of an earlier crawl let it expire
 local taken = most > 0 and between(out, step, step .. '\\255', most) or {}
-local wait, moved, older_type, paces = 0, 0, 'none', {}
+local wait, of_dead, older_type, paces = 0, 0, 'none', {}
 if #taken == 0 then
   local has, done, intervals, times = {}, {}, {}, {}
   each(1, function(entry) put(has, 0, entry) end)
@@ -185,7 +188,7 @@ if #taken == 0 then
     if may_judge then
       local dead = redis.call('ZRANGEBYSCORE', workers, 0, '(' .. n(now), 'LIMIT', 0, 1)[1]
       if dead then
-        moved = all_back(dead)
+        of_dead = all_back(dead)
         redis.call('ZADD', workers, n(-now), dead)
       end
       forget_old()
@@ -245,7 +248,7 @@ if #taken == 0 then
     end
   end
 end
-local reply = {now, 'alive', wait, moved, older_type}
+local reply = {now, 'alive', wait, of_dead, older_type}
 for i, entry in ipairs(taken) do
   put(reply, entry, paces[i] or '')  -- if this is said again, the pace counts as unknown
 end

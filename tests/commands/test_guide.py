@@ -58,6 +58,9 @@ def test_the_guide_has_every_subcommand_action_option_and_exit_status() -> None:
     several = [one.options for one in _SUBCOMMANDS.values()] + [of for _, of in _ACTIONS.values()]
     options = {name for each in several for name in each if name[:2] == "--"}
     assert [name for name in options if f"``{name}" not in page] == []
+    hows = [how for each in several for how in each.values()]
+    words = {word for how in hows for word in how.get("choices", ()) if word != how.get("default")}
+    assert [word for word in words if not re.search(rf"``(--\S+ )?{word}``", page)] == []
 
 
 def test_commands_print_what_the_guide_shows(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import SCRAPY, environment
+from scrapy_rep.commands.options import _SUBCOMMANDS
+from tests.commands.running import SCRAPY, environment, robots
 from tests.processes import start_python
 from tests.rows import first, rows
 
@@ -76,6 +77,26 @@ def test_terminal_gets_colours_and_no_other_control(
     assert "\x1b[2J" not in text
     if coloured:
         assert not COLOUR.search(shown(*words, cwd=folder, NO_COLOR="1"))
+
+
+FORMATS = {
+    "check": ("--robots-txt", "hostile", f"https://ann:secret@{URL[8:]}\x1b[2J"),
+    "explain": ("--robots-txt", "hostile", f"https://ann:secret@{URL[8:]}\x1b[2J"),
+    "lint": ("hostile",),
+    "diff": ("none", "hostile"),
+}
+"""What needs neither a site nor a log, and shows URLs or files in each of its formats."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_has_controls_or_passwords_or_is_another(folder: Path, name: str) -> None:
+    """Each that the options name; one that the subcommand does not know would be text."""
+    forms = _SUBCOMMANDS[name].options["--format"]["choices"]
+    outs = [robots(name, *FORMATS[name], "--format", form, cwd=folder).out for form in forms]
+    for form, out in zip(forms, outs, strict=True):
+        assert out.replace("\n", "").isprintable(), form
+        assert "secret" not in out, form
+    assert len({*outs}) == len(forms)
 
 
 @pytest.mark.parametrize("columns", first(1, ["80", "120"]))

@@ -86,6 +86,15 @@ def test_every_stat_is_described() -> None:
     assert described("stat", "reference/stats.rst") == counted
 
 
+def test_every_stat_is_counted() -> None:
+    """A constant and a section are not enough. `stats.py` has some of the calls itself."""
+    text = "".join(path.read_text("utf-8") for path in (ROOT / "scrapy_rep").rglob("*.py"))
+    used = {*re.findall(r"(?:\bnames\.|\binc\(|\breturn )([A-Z_]+)\b", text)}
+    assert {"WAITING_MAX", "FORBIDDEN", "RESPONSE_STATUS"} <= used
+    counted = {name for name, value in vars(stats).items() if str(value)[:10] == "robotstxt/"}
+    assert counted - used == set()
+
+
 CAUSES = {str(cause) for cause in Cause}
 DECIDED_BY = {by for name, by in vars(exceptions).items() if name.startswith("BY_")}
 
