@@ -18,6 +18,8 @@ _WHOLE_TOKEN: Final = re.compile(r"([A-Za-z0-9_-]+)(?:[/,].*)?")
 _NAME_AND_VERSION: Final = re.compile(
     r"(?:^|[\s;,])([A-Za-z0-9_-]+)(?:\.[A-Za-z0-9._-]*)?/[vV]?[0-9]"
 )
+_TOKEN_OF_1996: Final = re.compile(r'[^\x00-\x20()<>@,;:\\"/\[\]?={}\x7f-\U0010ffff]+')
+"""A token of RFC 1945 section 2.2, which the draft of 1996 refers to. It may hold a dot."""
 _VERSION: Final = re.compile(r"/[0-9.]+")
 _MARK: Final = r"(?:://|www\.|@)"
 """What shows that a text holds a URL or a mail address."""
@@ -153,6 +155,8 @@ def token_of(name: str, profile: Profile) -> str | None:
         return None
     if profile.agent_rule == "token contains the name":
         return _whole_product(name)
+    if profile.agent_rule == "line contains the token":
+        return _token_of_1996(name)
     return product_token(name)
 
 
@@ -162,3 +166,15 @@ def _whole_product(name: str) -> str | None:
     if not words or words[0].lower() == "mozilla":
         return product_token(name)
     return words[0]
+
+
+def _token_of_1996(name: str) -> str | None:
+    """Return the product token as of 1996: ``f.bot``.
+
+    It is looked for within the names of other crawlers, and half of it is part of too many: ``f``
+    of ``surfbot``.
+    """
+    token, whole = product_token(name), _TOKEN_OF_1996.match(name.strip())
+    if token is not None and whole is not None and whole.group().startswith(token):
+        return whole.group()
+    return token

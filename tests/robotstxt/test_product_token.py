@@ -183,6 +183,23 @@ def test_kollar_reads_all_of_a_name_up_to_its_version(user_agent: str, token: st
     assert tokens_of(user_agent, PROFILES["kollar"]) == ((token,) if token else ())
 
 
+@rows(
+    "user_agent, token",
+    ("F.Bot/1.0 (+http://e.org)", "f.bot"),
+    ("f.bot", "f.bot"),
+    ("foobot, by e.org", "foobot"),
+    ("Lycos_Spider_(Rex)/1.0 libwww/3.1", "lycos_spider_"),
+    ("Mozilla/5.0 (compatible; foobot/1.0)", "foobot"),
+    ("Mozilla/5.0 (X11; Linux)", None),
+)
+def test_half_a_name_is_not_looked_for_within_others(user_agent: str, token: str | None) -> None:
+    """1996 sections 3.2.1 and 3.3: the line contains the name token, in which a dot may be."""
+    text = "User-agent: surfbot\nDisallow:\n\nUser-agent: *\nDisallow: /\n"
+    for profile in ("1996", "1994"):
+        assert tokens_of(user_agent, PROFILES[profile]) == ((token,) if token else ())
+        assert not RobotsTxt.parse(text, profile=profile).allowed("https://e.org/", user_agent)
+
+
 def test_agents_become_tokens_in_falling_preference() -> None:
     """RFC 9309 section 2.2.1: matching is case-insensitive; ``*`` is no crawler's token."""
     assert tokens_of("MyBot/1.0 (x)", RFC) == ("mybot",)
