@@ -169,7 +169,7 @@ class Identity:
         own = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
         added = Headers({"User-Agent": own or ""})
         user_agent = Headers(default).get("User-Agent") or added.get("User-Agent") or b""
-        token = product_token(user_agent.decode("latin-1"))
+        token = token_of(user_agent.decode("latin-1"), self._profile)
         if token is None:
             self._warn_of_nameless(user_agent)
         return (token or DEFAULT,)
@@ -181,7 +181,7 @@ class Identity:
         of the request have it in front of the gate, after a redirect or for a retry, and are judged
         as the request itself was.
         """
-        token = product_token(user_agent.decode("latin-1"))
+        token = token_of(user_agent.decode("latin-1"), self._profile)
         return self._of_project if token is None else (token,)
 
     def _warn_of_nameless(self, user_agent: str | bytes) -> None:

@@ -82,6 +82,15 @@ async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     assert result.forbidden == expected
 
 
+async def test_a_user_agent_is_read_by_the_profile(site: Site) -> None:
+    """Kollar's own example: its product token is all text up to the version."""
+    shop = site.authority("User-agent: Rex\nDisallow: /\n")
+    name = "Lycos_Spider_(Rex)/1.0 libwww/3.1"
+    sent = {"url": shop.url("/sent"), "headers": {"User-Agent": name}}
+    result = await visit([shop.url("/"), sent], USER_AGENT=name, REP_PROFILE="kollar")
+    assert result.forbidden == [shop.url("/"), shop.url("/sent")]
+
+
 async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     """A meta value that names nobody either counts as absent or stops the request,
     and then it is named in the log.
