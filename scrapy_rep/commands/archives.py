@@ -14,13 +14,16 @@ from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from scrapy.http import Headers
+
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.outcome import Meaning, meaning_of
+from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError
 from scrapy_rep.commands.sources import DamagedError, absolute
 from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
+from scrapy_rep.sites.responses import bears_mark_of_proxy
 
 _MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
@@ -156,6 +159,8 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
             body = _body(record, status)
         except ValueError as error:
             damage = f"its body cannot be read: {error}"
+        if uri.startswith("http:") and _is_of_proxy(status, record.http_headers):
+            damage = "a proxy of the crawler may have made it, and not the site"
     while record.raw_stream.read(_STEP):  # the digests are those of the whole record
         pass
     if _is_cut(record):
@@ -176,6 +181,17 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
     )
 
 
+def _is_of_proxy(status: int, http: Any) -> bool:
+    """Return whether a refusal bears the mark of a proxy; an archive does not say if there was one.
+
+    The other failures of a proxy are no permission anyway.
+    """
+    headers = Headers()
+    for name, value in http.headers:
+        headers.appendlist(name, value)
+    return meaning_of(status, TEMPORARY) is Meaning.UNAVAILABLE and bears_mark_of_proxy(headers)
+
+
 def _field(record: Any, name: str) -> str:
     """Return a field of WARC without the brackets that a URI may have; "" if it is missing."""
     return (record.rec_headers.get_header(name) or "").strip().strip("<>")
@@ -184,20 +200,24 @@ def _field(record: Any, name: str) -> str:
 def _body(record: Any, status: int) -> bytes:
     """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one.
 
-    Only that of a success is decoded. A body that was cut loses its last line, which may lack its
-    end.
+    Only that of a success is decoded. A body that was cut at a limit loses its last line, which may
+    lack its end. One that was cut for another reason, such as a lost connection, is not read: the
+    rest of it may forbid anything.
     """
     http = record.http_headers
     codings = [value.encode() for name, value in http.headers if name.lower() == _CODINGS]
     # warcio would pass on what it cannot decode, as if it were the text.
     http.headers = [field for field in http.headers if field[0].lower() != _CODINGS]
     octets = record.content_stream().read(_MOST_OCTETS + 1)
-    is_cut = len(octets) > _MOST_OCTETS or bool(record.rec_headers.get_header("WARC-Truncated"))
+    reason = (record.rec_headers.get_header("WARC-Truncated") or "").strip().lower()
+    is_cut = len(octets) > _MOST_OCTETS or bool(reason)
     length = http.get_header("Content-Length") or ""
     if not is_cut and length.isdigit() and len(octets) < int(length):
         raise ValueError("it is shorter than its Content-Length")
     if meaning_of(status, temporary=frozenset()) is not Meaning.SUCCESS:
         return b""
+    if reason not in ("", "length"):  # WARC 1.1 section 5.13
+        raise ValueError("it was cut, and not at a limit")
     body, is_cut = plain_octets(octets, codings, _MOST_OCTETS, is_cut)
     return truncate(body, len(body) - 1) if is_cut else body
 

@@ -18,6 +18,7 @@ from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
+    from scrapy.http.headers import Headers
 
     from scrapy_rep.sites.exchange import Exchange
 
@@ -96,7 +97,11 @@ def is_of_proxy(request: Request, response: Response) -> bool:
         return False
     if urlsplit(request.url).scheme != "http" or _leads_home(request, response):
         return False
-    headers = response.headers
+    return bears_mark_of_proxy(response.headers)
+
+
+def bears_mark_of_proxy(headers: Headers) -> bool:
+    """Return whether header fields are those of a forward proxy's own answer."""
     server = (headers.get("Server") or b"").lower().partition(b"/")[0].strip()
     return (
         "Proxy-Authenticate" in headers

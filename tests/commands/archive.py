@@ -31,9 +31,9 @@ Fields = Sequence[tuple[str, str]]
 
 
 def write_archive(
-    path: Path, *responses: Response, cut: bool = False, fields: Mapping[str, Fields] | None = None
+    path: Path, *responses: Response, cut: str = "", fields: Mapping[str, Fields] | None = None
 ) -> Path:
-    """An archive with some responses; `cut`: they say that they were cut.
+    """An archive with some responses; `cut`: they say that they were cut, for this reason.
 
     `fields` are the header fields of some, by their URLs, instead of the usual ones.
     """
@@ -48,7 +48,7 @@ def write_archive(
 
 
 def _record(
-    writer: WARCWriter, response: Response, *, cut: bool, fields: Fields | None
+    writer: WARCWriter, response: Response, *, cut: str, fields: Fields | None
 ) -> ArcWarcRecord:
     url, date, status, body = response
     if status == 304:
@@ -60,7 +60,7 @@ def _record(
         headers = [*fields]
     elif 300 <= status < 400:
         headers.append(("Location", body.decode()))
-    more = {"WARC-Date": date, **({"WARC-Truncated": "length"} if cut else {})}
+    more = {"WARC-Date": date, **({"WARC-Truncated": cut} if cut else {})}
     http = StatusAndHeaders(f"{status} X", headers, protocol="HTTP/1.1")
     return writer.create_warc_record(
         url, "response", payload=BytesIO(body), http_headers=http, warc_headers_dict=more

@@ -386,6 +386,19 @@ ANSWERS: dict[str, tuple[int, Fields, bytes, str]] = {
 }  # fmt: skip
 
 
+def test_a_refusal_by_a_proxy_is_not_the_sites(tmp_path: Path, rejected: Path) -> None:
+    """As in a crawl: one in plain http with the mark of a proxy; through TLS none can answer."""
+    squid = [("X-Squid-Error", "ERR_ACCESS_DENIED 0")]
+    marks: list[Fields] = [squid, [("Server", "tinyproxy/1")], [("Proxy-Authenticate", "Basic")]]
+    urls = [f"http://a{n}.org/" for n in range(len(marks))] + ["https://b.org/"]
+    fields = {f"{url}robots.txt": mark for url, mark in zip(urls, [*marks, squid], strict=True)}
+    records = [(url, DATE, 403, b"") for url in fields]
+    file = write_archive(tmp_path / "a.warc", *records, fields=fields)
+    ended = by_archive(file, "\n".join(urls), "--rejected", rejected)
+    assert ended[:2] == (3, "https://b.org/\n")
+    assert rejected.read_text().count("a proxy") == len(marks)
+
+
 @pytest.mark.parametrize("status", [404, 302])
 def test_a_body_that_does_not_count_need_not_be_decoded(tmp_path: Path, status: int) -> None:
     """As in a crawl: the page of an error may say gzip, and be none."""
@@ -415,11 +428,11 @@ def test_an_archived_answer_means_what_it_means_in_a_crawl(tmp_path: Path, rejec
 
 @rows(
     "path, body, cut",
-    ("tenant/robots.txt", b"", False),
-    ("robots.txt", b"User-agent: *\nDisallow: /private\nDisallow: /a", True),
+    ("tenant/robots.txt", b"", ""),
+    ("robots.txt", b"User-agent: *\nDisallow: /private\nDisallow: /a", "length"),
 )
 def test_what_is_no_rule_of_the_site_decides_nothing(
-    tmp_path: Path, path: str, body: bytes, cut: bool
+    tmp_path: Path, path: str, body: bytes, cut: str
 ) -> None:
     """RFC 9309 sections 2.3 and 2.5: a file that is not at the top, and a line that was cut."""
     newer = (f"https://e.org/{path}", day(2), 200, body)
@@ -427,6 +440,19 @@ def test_what_is_no_rule_of_the_site_decides_nothing(
     file = write_archive(tmp_path / "a.warc", older, newer, cut=cut)
     given = "https://e.org/private\nhttps://e.org/a\n"
     assert by_archive(file, given).out == "https://e.org/a\n"
+
+
+@pytest.mark.parametrize("reason", ["time", "disconnect", "unspecified"])
+def test_half_a_file_decides_nothing(tmp_path: Path, reason: str) -> None:
+    """RFC 9309 section 2.3.1.4: what was cut, and not at a limit, is unreachable in a crawl, too.
+
+    A status that needs no body holds nevertheless.
+    """
+    half = ("https://a.org/robots.txt", DATE, 200, RULES)
+    gone = ("https://b.org/robots.txt", DATE, 404, b"Not fou")
+    file = write_archive(tmp_path / "a.warc", half, gone, cut=reason)
+    given = "https://a.org/a\nhttps://a.org/private\nhttps://b.org/a\n"
+    assert by_archive(file, given)[:2] == (3, "https://b.org/a\n")
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive\n", gzip.compress(b"filedesc:")], ids=range(3))
