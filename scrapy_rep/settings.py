@@ -38,9 +38,6 @@ _PREFIX = "REP_"
 LEAST_REDIRECTS = 5
 """The lowest limit of redirects that may be set (RFC 9309 section 2.3.1.2)."""
 
-_LONGEST_COMPARED = 100
-"""Characters of a word that are compared with names."""
-
 _MARKS: Final = dict.fromkeys(map(ord, "-_ "))
 
 T = TypeVar("T")
@@ -122,7 +119,7 @@ def _one_of(*names: str) -> Callable[[Any], str]:
 def _nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the most similar name; case, ``-``, ``_`` and spaces are ignored."""
     known = {name.lower().translate(_MARKS): name for name in names}
-    found = get_close_matches(word[:_LONGEST_COMPARED].lower().translate(_MARKS), known, n=1)
+    found = get_close_matches(word.lower().translate(_MARKS), known, n=1)
     return known[found[0]] if found else None
 
 

@@ -225,7 +225,7 @@ async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, 
     ("REP_PURPOSE_TOKENS", {7: "x"}, ""),
 )
 def test_a_slip_gets_the_spelling_that_was_meant(name: str, value: Any, hint: str) -> None:
-    """At the end of the line, if there is a similar one. Of a long text the start is compared."""
+    """At the end of the line, if there is a similar one."""
     with pytest.raises(ValueError, match=f"^{name} = ") as caught:
         read(**{name: value})
     assert str(caught.value).endswith(hint) if hint else "did you mean" not in str(caught.value)

@@ -47,7 +47,7 @@ def _as_json(one: Difference, old: Loaded, new: Loaded) -> dict[str, object]:
         "agents": [*one.agents],
         "paths": [
             {
-                "path": change.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+                "path": change.path,
                 "old": as_plain(_seen(change.old, old)),
                 "new": as_plain(_seen(change.new, new)),
             }

@@ -92,16 +92,11 @@ class ParsedLine(NamedTuple):
 
 
 class GroupLines(NamedTuple):
-    """A group: its user-agent lines, the name read from each, and the records after them."""
+    """A group: its user-agent lines, the name read from each, and its allow and disallow lines."""
 
     agents: list[ParsedLine]
     names: list[str]
-    members: list[ParsedLine]
-
-    @property
-    def rules(self) -> list[ParsedLine]:
-        """The allow and disallow lines."""
-        return [line for line in self.members if line.key in RULES]
+    rules: list[ParsedLine]
 
 
 class RobotsFile:
@@ -167,7 +162,7 @@ def _groups_of(read: list[ParsedLine]) -> list[GroupLines]:
                 has_rule = False
             found[-1].agents.append(line)
             found[-1].names.append(name_of(line.value))
-        elif found and line.key != BLANK:
-            found[-1].members.append(line)
-            has_rule = has_rule or line.key in RULES
+        elif found and line.key in RULES:
+            found[-1].rules.append(line)
+            has_rule = True
     return found

@@ -234,7 +234,7 @@ def _together(
 
 def _least(values: Iterable[str]) -> int | None:
     """Return the smallest limit; -1 stands for no limit, so it is the largest."""
-    limits = [limit for limit in map(limit_of, values) if limit is not None]
+    limits = [int(value) for value in values if _LIMIT.fullmatch(value)]
     return min([limit for limit in limits if limit >= 0], default=-1 if limits else None)
 
 
@@ -294,11 +294,6 @@ def _date_and_further(text: str, rest: list[str]) -> tuple[str, str]:
     term = _TERM.search(text)
     end = len(text) if term is None else term.start()
     return " ".join(text[:end].split()), text[end:]
-
-
-def limit_of(value: str) -> int | None:
-    """Return a number of characters or seconds, -1 for no limit, or ``None`` for anything else."""
-    return int(value) if _LIMIT.fullmatch(value) else None
 
 
 def moment_of(value: str) -> datetime | None:

@@ -188,7 +188,7 @@ def _exchange(
     own = {
         **common,
         "WARC-Record-ID": f"<{exchange.id}>",
-        "WARC-IP-Address": str(getattr(response, "ip_address", None) or ""),
+        "WARC-IP-Address": str(response.ip_address or ""),
         "WARC-Truncated": _truncated(response, exchange.is_cut),
     }
     kind, body, copy = "response", response.body, exchange.copy

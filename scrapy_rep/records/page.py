@@ -51,5 +51,4 @@ def _visible(value: Any) -> Any:
     """
     if isinstance(value, str) and not isinstance(value, Markup):
         return escaped(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,}" if is_number else "" if value is None else value
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else value

@@ -288,7 +288,7 @@ def within_escapes(pattern: str) -> str | None:
     A pattern may match within an escape only if one of its pieces begins with a hex digit, as in
     ``/*2Fb``, or ends within an escape, as in ``/%``. Such an end is kept.
     """
-    if not _MAY_MATCH_WITHIN.search(pattern) or ("*" not in pattern and "%" not in pattern):
+    if not _MAY_MATCH_WITHIN.search(pattern):
         return None
     end = "$" if pattern.endswith("$") else ""
     pieces = []

@@ -113,9 +113,7 @@ class ParsedRobotsTxt:
             body = octets_of(body)
         if max_size < 0:
             raise ValueError(f"max_size is {max_size}, and may not be negative")
-        if len(body) > max_size:
-            body = truncate(body, max_size)
-        return cls(body, named(profile))
+        return cls(truncate(body, max_size), named(profile))
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.

@@ -64,9 +64,7 @@ class Prefilter:
         prefixes: list[str] = []
         suffixes: list[str] = []
         inner: list[str] = []
-        special = patterns.special
-        may_change = form.may_change("".join(special))
-        for pattern in special:
+        for pattern in patterns.special:
             head, _, rest = pattern.removesuffix("$").partition("*")
             if len(head) > 1 or not rest:  # /a*b, /a$, /*
                 literals, text = prefixes, head
@@ -74,7 +72,7 @@ class Prefilter:
                 literals, text = inner, max(rest.split("*"), key=len)
             else:  # /*.gif$, /*print
                 literals, text = suffixes if pattern.endswith("$") else inner, rest
-            if may_change and form.may_change(text):
+            if form.may_change(text):
                 literals += {form.prefix(text), form.query_text(text)}
             else:
                 literals.append(text)

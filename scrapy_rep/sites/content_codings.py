@@ -41,10 +41,6 @@ _brotli = _library("brotli", "brotlicffi")
 _zstd = _library("compression.zstd", "backports.zstd")
 
 
-class BrokenBodyError(ValueError):
-    """The body is not whole."""
-
-
 class CodingError(ValueError):
     """The body is not what its coding says, or cannot be decoded here."""
 
@@ -92,7 +88,7 @@ class _Coding(NamedTuple):
     """
 
     open: Callable[[bytes], Any]
-    rest: Callable[[bytes], bytes]
+    rest: Callable[[bytes], bytes] = lambda after: b""
 
 
 def plain_octets(
@@ -186,10 +182,6 @@ class _Brotli:
         return bytes(plain)
 
 
-def _open_gzip(body: bytes) -> Any:
-    return zlib.decompressobj(wbits=31)
-
-
 def _open_deflate(body: bytes) -> Any:
     """Return a member of zlib's format, as RFC 9110 says, or a raw one, which some servers send.
 
@@ -203,10 +195,6 @@ def _open_deflate(body: bytes) -> Any:
 def _open_zstd(body: bytes) -> Any:
     options = {_zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
     return _zstd.ZstdDecompressor(options=options)
-
-
-def _nothing(rest: bytes) -> bytes:
-    return b""
 
 
 def _gzip_member(rest: bytes) -> bytes:
@@ -223,11 +211,11 @@ def _zstd_frame(rest: bytes) -> bytes:
 
 def _codings() -> dict[bytes, _Coding]:
     """Return the codings that can be decoded here, by their names."""
-    codings = dict.fromkeys((b"gzip", b"x-gzip"), _Coding(_open_gzip, _gzip_member))
-    codings[b"deflate"] = _Coding(_open_deflate, _nothing)
+    gzip = _Coding(lambda body: zlib.decompressobj(wbits=31), _gzip_member)
+    codings = {b"gzip": gzip, b"x-gzip": gzip, b"deflate": _Coding(_open_deflate)}
     # Brotli before 1.2 cannot limit what a step yields.
     if hasattr(getattr(_brotli, "Decompressor", None), "can_accept_more_data"):
-        codings[b"br"] = _Coding(_Brotli, _nothing)
+        codings[b"br"] = _Coding(_Brotli)
     if _zstd is not None:
         codings[b"zstd"] = _Coding(_open_zstd, _zstd_frame)
     return codings

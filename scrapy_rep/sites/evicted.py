@@ -29,7 +29,7 @@ _CRAWLER = "own"
 _PAGE = 4096
 
 _SMALLEST = 64 * 1024
-"""Octets that the empty tables take; if the limit is lower, nothing is kept."""
+"""Octets that the empty tables take."""
 
 _TABLE = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, authority TEXT NOT NULL UNIQUE,"
@@ -53,7 +53,7 @@ class Evicted:
         self._disk_limit = disk_limit
         self._failed = failed
         self._database: sqlite3.Connection | None = None
-        self._closed = disk_limit < _SMALLEST
+        self._closed = False
 
     def get(self, authority: Authority) -> Entry | None:
         """Return the entry of ``authority``, ``None`` if it is not kept."""
@@ -106,7 +106,7 @@ class Evicted:
             "journal_mode = MEMORY",
             "synchronous = OFF",
             f"page_size = {_PAGE}",
-            f"cache_size = -{max(64, self._memory_limit // 1024)}",
+            f"cache_size = -{self._memory_limit // 1024}",
             f"max_page_count = {self._disk_limit // _PAGE}",
         ):
             database.execute(f"PRAGMA {pragma}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -19,8 +19,6 @@ from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
-
-    from scrapy_rep.access.authority import Authority
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -55,30 +53,22 @@ def resolved(uri: str, location: str) -> str:
         parts = urlsplit(text)
         if (parts.scheme in DEFAULT_PORTS or text.startswith("//")) and not parts.netloc:
             raise ValueError  # urljoin would take the host that redirects
-        target = urldefrag(urljoin(uri, text)).url
+        target = urljoin(uri, text)
         authority = authority_of(target)
+        if authority is None:
+            raise RefusedError("redirect to a scheme other than http and https")
+        parts = urlsplit(target)
+        # User information in a Location is not a credential of this crawl, and is not sent.
+        uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        # Scrapy reads a backslash as a slash, and would send the request to another host.
+        if authority_of(safe_url_string(uri)) != authority:
+            raise ValueError
     except ValueError:
         # What is wrong is not quoted: it may be part of a password.
         raise RefusedError("broken Location") from None
-    if authority is None:
-        raise RefusedError("redirect to a scheme other than http and https")
-    parts = urlsplit(target)
-    # User information in a Location is not a credential of this crawl, and is not sent.
-    uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    # Scrapy reads a backslash as a slash, and would send the request to another host.
-    if not _leads_to(authority, uri):
-        raise RefusedError("broken Location")
     if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
         raise RefusedError(f"redirect to a URL of {len(uri):,} bytes")
     return uri
-
-
-def _leads_to(authority: Authority, uri: str) -> bool:
-    """Return True if a request for ``uri`` goes to ``authority``."""
-    try:
-        return authority_of(safe_url_string(uri)) == authority
-    except ValueError:
-        return False
 
 
 def answered_by_public(request: Request, response: Response, uri: str) -> bool:
@@ -88,10 +78,9 @@ def answered_by_public(request: Request, response: Response, uri: str) -> bool:
     through it.
     """
     host = (urlsplit(uri).hostname or "").lower()
-    if literal_address(host) is None and not request.meta.get("proxy"):
-        address = getattr(response, "ip_address", None)
-        if address is not None:
-            return is_global(address)
+    is_looked_up = literal_address(host) is None and not request.meta.get("proxy")
+    if is_looked_up and response.ip_address is not None:
+        return is_global(response.ip_address)
     return not is_local_host(host)
 
 

@@ -266,12 +266,10 @@ class Refresher:
         return next((delay for delay in delays if delay >= least), None)
 
     def _report(self, authority: Authority, outcome: Outcome, learnt: Entry) -> None:
-        failure = learnt.failure
-        if failure is None:
-            if isinstance(outcome, NotModified):
-                self.stats.inc(names.REVALIDATED)
-        elif isinstance(outcome, Unreachable):
-            retry_in = retry_at(failure, self.policy) - self.clock()
+        if isinstance(outcome, NotModified):
+            self.stats.inc(names.REVALIDATED)
+        elif isinstance(outcome, Unreachable) and learnt.failure is not None:
+            retry_in = retry_at(learnt.failure, self.policy) - self.clock()
             stale = self._decision(learnt) is Decision.FOLLOW
             self.stats.fetch_failed(authority, outcome, retry_in, stale)
 

@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep.access.freshness import lifetime
 from scrapy_rep.access.outcome import PROXY_AUTHENTICATION_REQUIRED, Cause
 from scrapy_rep.robotstxt.text import truncate
-from scrapy_rep.sites.content_codings import BrokenBodyError, plain_octets
+from scrapy_rep.sites.content_codings import plain_octets
 from scrapy_rep.sites.exchange import codings_of
 from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
 
@@ -54,6 +54,10 @@ _FORWARD_PROXIES = frozenset(
     b"3proxy ccproxy freeproxy mitmproxy polipo privoxy squid tinyproxy wingate ziproxy".split()
 )
 """What forward proxies call themselves in the ``Server`` of their own answers."""
+
+
+class BrokenBodyError(ValueError):
+    """The body is not whole."""
 
 
 def cause_of(error: BaseException) -> Cause:

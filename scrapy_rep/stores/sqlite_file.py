@@ -110,8 +110,8 @@ class File:
         self._obstacle = "it was closed"
         self._damage: DamagedFileError | None = None
 
-    def open(self, timeout: float = WRITE_TIMEOUT) -> None:
-        """Open the file, and make it if need be. Raises :class:`StoreError`.
+    def open(self, timeout: float = WRITE_TIMEOUT) -> sqlite3.Connection:
+        """Open the file, and make it if need be; return what writes. Raises :class:`StoreError`.
 
         If it was found to be damaged, it is set aside first.
         """
@@ -133,7 +133,7 @@ class File:
             self._obstacle = reason or str(trouble)
             raise trouble if isinstance(trouble, ForeignError) else self._shut()
 
-    def _connect(self, timeout: float) -> None:
+    def _connect(self, timeout: float) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -149,6 +149,7 @@ class File:
         self._reader = self._connection(READ_TIMEOUT)
         self._reader.execute("PRAGMA query_only = 1")
         self._reader.execute("SELECT 1 FROM entries, leases, turns LIMIT 1").fetchall()
+        return self._writer
 
     def _connection(self, timeout: float) -> sqlite3.Connection:
         # Not the URI form: it would take a "?" in the name for the start of a query.
@@ -208,11 +209,7 @@ class File:
         elif self._writer is not None and _identity_of(self.path) != self._identity:
             logger.warning("%a was deleted or replaced: opened anew", str(self.path))
             self.close()
-        if self._writer is None:
-            self.open()
-        writer = self._writer
-        if writer is None:
-            raise self._shut()
+        writer = self._writer or self.open()
         try:
             writer.execute("BEGIN IMMEDIATE")
             yield writer
