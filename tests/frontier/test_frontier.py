@@ -289,6 +289,23 @@ def test_at_the_close_all_that_was_read_ahead_goes_back(crawl: Crawl) -> None:
     assert crawl.time.timers == []
 
 
+def test_a_fault_at_the_close_loses_no_request(
+    crawl: Crawl, caplog: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read ahead goes back all the same, and the base is closed."""
+    [waits] = crawl.schedule("a.example/")
+    assert crawl.next() is None
+
+    def fail() -> None:
+        raise ValueError("a fault")
+
+    monkeypatch.setattr(crawl.frontier._demand, "close", fail)
+    back: list[Request] = []
+    crawl.frontier.close(lambda request: not back.append(request))
+    assert back == [waits]
+    assert "The frontier failed (ValueError: a fault)" in caplog.text
+
+
 def test_a_request_that_does_not_reach_the_last_step_keeps_no_room(time: VirtualTime) -> None:
     """Another middleware holds it up; after a turn of the loop another one may go."""
     crawl = Crawl(time, CONCURRENT_REQUESTS_PER_DOMAIN=1)
