@@ -37,8 +37,11 @@ OUTSIDE = {
     "scrapy_rep.access": set(),
     "scrapy_rep.linting": {"http_sf"},
     "scrapy_rep.stores": {"redis"},
+    "scrapy_rep.frontier.order": set(),
+    "scrapy_rep.frontier.sites": set(),
+    "scrapy_rep.frontier.states": set(),
 }
-"""A package, and what it may import from outside the standard library and this package."""
+"""What a package or a module may import from outside the standard library and this package."""
 
 PURE = {"access", "linting", "pages", "preferences", "robotstxt"}
 """Packages without a clock, a network or a log."""

@@ -197,6 +197,18 @@ def test_a_push_that_was_on_its_way_for_long_has_no_effect(client: Any) -> None:
     assert waiting(client) == 2
 
 
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_clock_of_the_machine_that_is_set_costs_no_push(
+    client: Any, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """The number of a push is the time when it was made, and is higher than all before it."""
+    queue = queue_of(client)
+    off = iter([0, hours, hours, 0, 0])
+    monkeypatch.setattr("scrapy_rep.redis_queue.pushes.time", lambda: 1e9 + 3_600 * next(off))
+    push(queue, *pages("a", 5))
+    assert popped(queue) == pages("a", 5)
+
+
 def kept_in_memory(worker: Worker, count: int) -> None:
     """Requests were pushed while Redis failed."""
     worker.step()

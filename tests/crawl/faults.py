@@ -33,10 +33,14 @@ POINT = "__point__"
 HAVE_POINTS = (
     *("self._guarded", "frontier.key_of", "frontier.pushed", "self._choose", "self._ring"),
     *("self._push", "self._distinct", "_as_it_was", "restored", "flight.resolve"),
+    "self.queue.give_back",
 )
 """Calls without a point: they are of functions of the package, and what these call has points."""
 
-CANNOT_FAIL = (*HAVE_POINTS, "bool", "len", "super", "Block", "RequestState", "waiter.callback")
+CANNOT_FAIL = (
+    *HAVE_POINTS,
+    *("bool", "getattr", "len", "monotonic", "super", "Block", "RequestState", "waiter.callback"),
+)
 """Calls without a point: with the arguments that the package gives them, they do not raise."""
 
 NOT_OURS = (

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import scrapy
 
 from tests.crawl.harness import visit
 from tests.crawl.middlewares import inner
 from tests.crawl.pacing import at_once, keeps, pages
-from tests.crawl.plugin import LATE, NOTHING, RULES, by_hand, by_hand_with_last_step
+from tests.crawl.plugin import LATE, NOTHING, RULES, by_hand, by_hand_with_last_step, obey
 from tests.crawl.result import Result
 from tests.replies import Reply, redirect
 from tests.rows import first
@@ -93,6 +94,16 @@ async def test_rules_paces_and_limits_are_kept(site: Site, mode: str, by: Any, p
     result = await visit(town.expected, by=by, mode=mode, CONCURRENT_REQUESTS=places)
     town.check(result)
     assert at_once(*town.all) <= places
+    for shop in town.paced:
+        assert keeps(shop, PACE, by_hand if by in WITHOUT_LAST_STEP else by)
+
+
+@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 sends nothing then")
+@pytest.mark.parametrize("by", [obey, *WAYS.values()], ids=["the add-on", *WAYS])
+async def test_without_a_limit_rules_and_paces_are_kept(site: Site, by: Any) -> None:
+    """CONCURRENT_REQUESTS = 0."""
+    town = Town(site)
+    town.check(await visit(town.expected, by=by, CONCURRENT_REQUESTS=0))
     for shop in town.paced:
         assert keeps(shop, PACE, by_hand if by in WITHOUT_LAST_STEP else by)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from scrapy import signals
 from twisted.internet.defer import CancelledError
 
@@ -23,11 +24,14 @@ from tests.crawl.faults import (
     some,
     struck,
 )
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.middlewares import inner
+from tests.crawl.plugin import NOTHING, OVER_REDIS, RULES, obey
 from tests.crawl.test_flights import Versions
+from tests.crawl.test_waiting import BY_PRIORITY
 from tests.replies import Hang, Reply, redirect
 from tests.rows import deep, first
 from tests.site import Authority, Site
+from tests.stores.servers import RedisServer
 
 LEFT_OUT = ("scrapy_rep.stores.redis", "scrapy_rep.scheduler")
 """What the modules begin with that have no points.
@@ -38,6 +42,8 @@ and not in what they call, is Python itself.
 
 MODULES = [name for name in modules("scrapy_rep") if not name.startswith(LEFT_OUT)]
 """Every other module of the package."""
+
+READ_AHEAD = modules(*(f"scrapy_rep.frontier.{name}" for name in ("cluster", "front")))
 
 PARTS = deep(4, 8)
 
@@ -74,6 +80,7 @@ class Village:
         self.clock = clock
         self.is_known = False
         self.timeout = 0.5
+        self.settings: dict[str, Any] = {}
         closed = site.authority(NOTHING)
         self.paced = site.authority(RULES + f"Crawl-delay: {INTERVAL}\n")
         self.paced_name = self.paced.url("").removeprefix("http://")
@@ -101,12 +108,13 @@ class Village:
         plans += [
             shops[0][0].url("/robots.txt"),
             "data:,x",
+            {"url": shops[0][0].url("/by2"), "meta": {"first": [self.paced.url("/in-place")]}},
             {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
             {"url": closed.url("/closed"), "headers": {"User-Agent": "other/1.0"}},
         ]
         self.requests = {"plans": plans, "onward": {"/open": ["/later"]}}
         self.allowed = {shop.url(path) for shop, paths in shops for path in paths}
-        self.allowed.add(closed.url("/by"))
+        self.allowed |= {closed.url("/by"), shops[0][0].url("/by2"), self.paced.url("/in-place")}
 
     def tick(self, ended: int) -> None:
         """A day goes by when so many requests have ended."""
@@ -127,7 +135,8 @@ class Village:
     async def _visit(self) -> str:
         before = len(self.site.hits)
         self.clock.seconds = 0.0
-        settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=self.timeout, RETRY_ENABLED=False)
+        own = {"REP_TIMEOUT": self.timeout, "RETRY_ENABLED": False, **self.settings}
+        settings = inner(obey, 850)(REP_RETRY_DELAYS=[0.01], **own)
         try:
             await crawled(settings, on=HEARD, **self.requests, tick=self.tick)
         except Exception as trouble:  # noqa: BLE001
@@ -156,6 +165,45 @@ def test_each_call_without_a_point_is_made_somewhere() -> None:
 async def test_a_fault_anywhere_is_no_permission_or_hang(village: Village, lasting: bool) -> None:
     """Two of the places, drawn by a seed, where something is called or awaited."""
     assert await struck(MODULES, village.visit, some(2, lasting), lasting=lasting) == []
+
+
+QUEUES: dict[str, dict[str, Any]] = {"front": BY_PRIORITY, "cluster": {}}
+QUEUES["cluster"] |= {**OVER_REDIS, "SCHEDULER_FLUSH_ON_START": True}
+"""Queues from which requests are read ahead."""
+
+
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
+@pytest.mark.parametrize("lasting", first(1, [True, False]), ids=["each time", "once"])
+@pytest.mark.parametrize("over", QUEUES)
+async def test_a_fault_in_what_is_read_ahead_is_no_permission_or_hang(
+    village: Village, queue: RedisServer, constants: Any, over: str, lasting: bool
+) -> None:
+    """Nor does it lose a request: the frontier over one queue for all sites, and over Redis."""
+    for module in ("frontier.cluster", "redis_queue"):  # a new site is left alone for so long
+        constants(module, UNDER_WAY=0.2)
+    village.settings = {**QUEUES[over], "REDIS_URL": queue.uri}
+    draw = some(deep(2, 1_000), lasting)
+    assert await struck(READ_AHEAD, village.visit, draw, lasting=lasting) == []
+
+
+ASKS_REDIS = (
+    *("self._script()", "self._step_script()", "pipe.execute()", ".server.llen()"),
+    *(".server.lrange()", ".server.rpush()", ".server.zrange()", ".server.zrangebylex()"),
+)
+"""What the calls end with by which the queue of workers asks its server, but for a flush."""
+
+
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
+async def test_a_failure_of_redis_at_any_call_loses_no_request(
+    village: Village, queue: RedisServer, constants: Any
+) -> None:
+    """It fails once, at each place where the queue of workers asks it."""
+    constants("redis_queue", UNDER_WAY=0.2, RETRY=0.1)
+    constants("frontier.cluster", UNDER_WAY=0.2)
+    village.settings = {**QUEUES["cluster"], "REDIS_URL": queue.uri}
+    names, error = modules("scrapy_rep.redis_queue"), redis.ConnectionError
+    found = await struck(names, village.visit, list, error=error, lasting=False, named=ASKS_REDIS)
+    assert found == []
 
 
 @pytest.mark.slow

@@ -16,8 +16,9 @@ from scrapy_redis.spiders import RedisMixin
 from scrapy_rep.redis_queue import HostQueue
 from tests.crawl.harness import visit
 from tests.crawl.middlewares import middleware
+from tests.crawl.pacing import at_once as most_at_once
 from tests.crawl.pacing import gaps, pages
-from tests.crawl.plugin import OVER_REDIS, RULES
+from tests.crawl.plugin import OVER_REDIS, RULES, override
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_stall import UntilSpider
 from tests.crawl.test_workers import Workers, at_work
@@ -162,6 +163,25 @@ def test_without_a_store_a_request_that_waits_for_room_keeps_its_site(
         workers.finish()
     assert {url for url, _ in workers.all_ends()} == set(urls)
     assert min(min(gaps(shop)) for shop in paced) >= 0.5
+
+
+async def test_the_limits_and_overrides_of_the_operator_hold(
+    site: Site, queue: RedisServer
+) -> None:
+    """As in one process: DOWNLOAD_DELAY, a limit for a slot, and a pace of the operator's own."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    few = site.authority(RULES, html(delay=0.3))
+    paced = site.authority("User-agent: *\nCrawl-delay: 600\n")
+    shut = site.authority(RULES)
+    slots = {slow.host: {"delay": 0.4, "randomize_delay": False}, few.host: {"concurrency": 2}}
+    entries = [override(paced.url(), "delay", delay=0.3), override(shut.url(), "forbid")]
+    settings = own(queue, DOWNLOAD_SLOTS=slots, REP_OVERRIDES=entries, CONCURRENT_REQUESTS=16)
+    urls = [url for shop in (slow, few, paced) for url in pages(shop, 4)]
+    result = await visit([*urls, shut.url("/")], **settings, expected=["overrid"])
+    assert (sorted(result.downloaded), result.forbidden) == (sorted(urls), [shut.url("/")])
+    assert min(gaps(slow)) >= 0.4
+    assert min(gaps(paced)) >= 0.3
+    assert most_at_once(few) == 2
 
 
 async def test_workers_may_keep_a_pace_each(site: Site, queue: RedisServer, client: Any) -> None:

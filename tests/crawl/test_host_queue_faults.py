@@ -18,7 +18,7 @@ from tests.crawl.pacing import gaps, pages
 from tests.crawl.plugin import RULES
 from tests.crawl.test_host_queue import FEW, KEY, working
 from tests.crawl.test_workers import Workers, worker_of
-from tests.crawl.worker import BySentinel, WorkerSpider
+from tests.crawl.worker import BySentinel, WorkerSpider, fill
 from tests.polling import until
 from tests.replies import html
 from tests.rows import deep
@@ -98,7 +98,7 @@ def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "lease"),
-    [(5.0, 3.0), pytest.param(10.0, SILENT_FOR, marks=waits)],
+    [(5.0, 3.0), *(pytest.param(each, SILENT_FOR, marks=waits) for each in (10.0, 60.0))],
 )
 def test_a_worker_that_stood_still_drops_what_others_have_got(
     site: Site, queue: RedisServer, tmp_path: Path, seconds: float, lease: float
@@ -119,13 +119,45 @@ def test_a_worker_that_stood_still_drops_what_others_have_got(
     assert ["gave no sign of life" in each for each in said] == [False, seconds > lease]
 
 
+@pytest.mark.slow
+def test_an_upgrade_loses_nothing(site: Site, queue: RedisServer, tmp_path: Path) -> None:
+    """Two workers without the add-on, with scrapy-redis's queue, beside two with it.
+
+    The old ones push and crawl on until they are stopped. Each page comes once.
+    """
+    shops = site.authorities(6, RULES, html(delay=0.1))
+    urls = [url for shop in shops for url in pages(shop, 40)]
+    folders = tmp_path / "old", tmp_path / "new"
+    for folder in folders:
+        folder.mkdir()
+    with (
+        Workers(queue.uri, folders[0], 2, ADDONS={}, **FEW) as old,
+        Workers(queue.uri, folders[1], 2, **FEW) as new,
+        redis.Redis(port=queue.port) as client,
+    ):
+        for number in range(0, len(urls), 60):
+            for each in (old, new):
+                each.ready()
+            fill(client, urls[number : number + 60])
+            until(lambda made=number: len(old.all_ends() + new.all_ends()) >= made + 30)
+        for process in old.processes:
+            process.send_signal(signal.SIGTERM)
+        said = [*old.finish(), *new.finish()]
+    ends = {name: Counter(each.all_ends()) for name, each in (("old", old), ("new", new))}
+    assert min(map(len, ends.values())) > 0
+    assert ends["old"] + ends["new"] == Counter((url, "downloaded") for url in urls)
+    asked = Counter(shop.url(hit.target) for shop in shops for hit in shop.page_hits)
+    assert asked == Counter(urls)
+    assert not any("cannot be read" in each for each in said)
+
+
 # --- Redis fails
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "lease"),
-    [(4.0, 3.0), pytest.param(10.0, SILENT_FOR, marks=waits)],
+    [(4.0, 3.0), *(pytest.param(each, SILENT_FOR, marks=waits) for each in (10.0, 60.0))],
 )
 def test_an_outage_loses_nothing(site: Site, tmp_path: Path, seconds: float, lease: float) -> None:
     """It is gone, for longer than a lease or not, and comes back with what it had.

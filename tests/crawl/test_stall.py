@@ -67,6 +67,17 @@ async def test_many_paced_hosts_delay_no_other(site: Site, mode: str) -> None:
     assert all(len(shop.page_hits) <= 1 for shop in paced)
 
 
+async def test_paced_hosts_delay_no_other_in_their_slot(site: Site) -> None:
+    """A hundred hosts share one downloader slot, as behind a service; ninety ask for a pace."""
+    paced, plain = site.authorities(90, PACED), site.authorities(10, RULES)
+    until = [url for shop in plain for url in pages(shop, 4)]
+    urls = [url for shop in paced for url in pages(shop, 20)] + until
+    plans = [{"url": url, "meta": {"download_slot": "pool"}} for url in urls]
+    await visit(plans, UntilSpider, until=until, whole=False)
+    assert [len(shop.page_hits) for shop in plain] == [4] * 10
+    assert all(len(shop.page_hits) <= 1 for shop in paced)
+
+
 @pytest.mark.slow
 async def test_many_silent_hosts_delay_no_other(site: Site, mode: str) -> None:
     """Sixty of them with twenty requests each are ahead of all others."""

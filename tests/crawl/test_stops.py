@@ -173,6 +173,27 @@ async def test_a_resumed_crawl_makes_what_was_left(site: Site, tmp_path: Path, m
     assert pages == {"/1": 4, "/2": 4}
 
 
+@pytest.mark.parametrize("begins", ["with", "without"])
+@pytest.mark.parametrize("queue", ["Lifo", "Fifo"])
+async def test_a_job_may_go_on_with_or_without_the_addon(
+    site: Site, job: Any, begins: str, queue: str
+) -> None:
+    """Its queues are Scrapy's: nothing is lost, and nothing is made twice."""
+    shops = site.authorities(3, RULES)
+    plans = [shop.url(f"/{number}") for number in range(8) for shop in shops]
+    ways: list[Any] = [obey, lambda **settings: {"ROBOTSTXT_OBEY": False, **settings}]
+    disk = f"scrapy.squeues.Pickle{queue}DiskQueue"
+    limits = {"CONCURRENT_REQUESTS": 2, "SCHEDULER_START_DISK_QUEUE": disk}
+    ends: list[str] = []
+    first, then = ways if begins == "with" else ways[::-1]
+    for by, made, more in ((first, plans, {"CLOSESPIDER_PAGECOUNT": 6}), (then, [], {})):
+        result = await visit(made, by=by, whole=False, **job, **limits, **more)
+        ends += result.downloaded
+        assert 0 < len(ends) < len(plans) or not made
+    assert sorted(ends) == sorted(plans)
+    assert sorted(shop.url(h.target) for shop in shops for h in shop.page_hits) == sorted(plans)
+
+
 async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
     """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
     endless = site.authority(Endless(200, RULES))

@@ -321,6 +321,22 @@ def test_a_job_goes_on_with_the_queues_that_it_has(job_of: JobOf) -> None:
     assert sorted(job.drain(queue)) == ["0", "1", "2", "3", "x"]
 
 
+@pytest.mark.parametrize("begins", [DownloaderAwarePriorityQueue, FrontierQueue])
+@pytest.mark.parametrize(("cls", "start"), EACH_DISK_QUEUE)
+def test_a_job_that_goes_on_with_the_other_class_keeps_its_order(
+    cls: Any, start: Any, begins: Any, job_of: JobOf
+) -> None:
+    """Scrapy's own class with a job of ours, and ours with one of Scrapy's, in mid-crawl."""
+    is_ours, requests = begins is FrontierQueue, some(3)
+    job = job_of(cls, start, has_frontier=is_ours)
+    expected = order_of_scrapy(job, requests)
+    queue = filled(job.queue(None, begins), requests)
+    found = [path_of(job.next(queue)) for _ in range(5)]
+    later = job_of(cls, start, has_frontier=not is_ours)
+    others = DownloaderAwarePriorityQueue if is_ours else FrontierQueue
+    assert found + later.drain(later.queue(queue.close(), others)) == expected
+
+
 @pytest.mark.parametrize("has_frontier", [True, False])
 @pytest.mark.parametrize("goes_on", [FrontierQueue, DownloaderAwarePriorityQueue])
 def test_a_request_that_was_given_back_has_no_mark(
