@@ -92,6 +92,9 @@ class Neighbours:
         """No store keeps the pace of a host."""
         return False
 
+    def ask_when_due(self) -> None:
+        """There is no store to ask."""
+
 
 class Crawl:
     """A frontier, its neighbours, and the requests that its scheduler has."""
