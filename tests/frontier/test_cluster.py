@@ -67,7 +67,7 @@ class Turns:
         return self.by_store
 
     def ask_when_due(self) -> None:
-        """This is noted."""
+        """It is noted."""
         self.asks_when_due = True
 
 
