@@ -94,7 +94,6 @@ class ClusterFront(Front):
         self._crawler = crawler
         self.queue = queue
         self._turns = turns
-        turns.ask_when_due()
         self._clock = clock
         self._stats = stats
         self._shares_pace = crawler.settings.getbool("REP_SHARED_PACE", True)

@@ -18,9 +18,7 @@ before it lets a request to a paced host go. A turn goes through these states:
 **Fairness.** Workers that wait for one host ask at the same moment, and the nearest one would
 always be first. So each waits a little longer than it has to, by a random part of the interval. A
 wait begins when the worker asks, not when the store answers. So the next question reaches a store
-that is far away when the wait is over, and not a round trip later. With a queue that gives each
-host to one worker at a time, nobody waits longer: a host that asks for two seconds gets half a per
-cent more of its pages.
+that is far away when the wait is over, and not a round trip later.
 
 **Failures.** A question whose answer is lost is asked again with the same token, because the turn
 may have been granted. When the store begins to fail, other workers may hold turns. After a lease
@@ -150,8 +148,6 @@ class SharedPace:
         self._failed_at = float("-inf")
         self._is_alone = False
         self._back_at = float("-inf")
-        self.most_spread = MOST_SPREAD
-        """By how many seconds a worker waits longer than it has to, at most."""
         self._beat = Alarm(self._look)
         self._closed = False
 
@@ -268,7 +264,7 @@ class SharedPace:
     def _wait(self, host: PacedHost, until: float) -> None:
         """Let no request to a host start until a short random time after ``until``."""
         known = max(host.interval, until - monotonic())  # another worker may know a longer interval
-        spread = min(SPREAD * known, self.most_spread)
+        spread = min(SPREAD * known, MOST_SPREAD)
         host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)
 
     def _failed(self, host: PacedHost) -> None:

@@ -372,11 +372,6 @@ class Turns:
         host = self.hosts.get(name)
         return self._shared is not None and host is not None and host.failing_since is None
 
-    def ask_when_due(self) -> None:
-        """Ask the store for turns without an extra wait, as few other workers ask for the same."""
-        if self._shared is not None:
-            self._shared.most_spread = 0.0
-
     def _forget_if_unused(self, host: PacedHost) -> None:
         if not (host.asks or host.busy or host.is_waited_for):
             self._forget(host)

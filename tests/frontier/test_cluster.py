@@ -49,7 +49,7 @@ class Queue:
 class Turns:
     """The seconds until a host may be due, and the interval of each host."""
 
-    wait, interval, by_store, asks_when_due = 0.0, 2.0, False, False
+    wait, interval, by_store = 0.0, 2.0, False
 
     def wait_for(self, host: str) -> float:
         """The seconds that were set."""
@@ -65,10 +65,6 @@ class Turns:
         """What was set."""
         assert host == HOST
         return self.by_store
-
-    def ask_when_due(self) -> None:
-        """It is noted."""
-        self.asks_when_due = True
 
 
 class Worker:
@@ -103,11 +99,6 @@ class Worker:
         """Whether a request went back with this advice, which is all that the queue was told."""
         told, self.queue.told = self.queue.told, []
         return request not in self.front.requests and told == [("give_back", request, *advice)]
-
-
-def test_a_worker_asks_for_turns_when_they_are_due() -> None:
-    """The queue gives a host to one worker at a time, so that none has to let others go first."""
-    assert Worker().turns.asks_when_due
 
 
 def test_the_first_request_of_a_site_stays() -> None:

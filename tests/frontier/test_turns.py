@@ -520,15 +520,6 @@ def test_only_a_store_that_answers_keeps_the_pace_for_all_workers(desk: Desk) ->
     assert not desk.turns.is_kept_by_store("a")
 
 
-def test_only_a_store_is_asked_when_a_host_is_due(desk: Desk) -> None:
-    """A crawl by itself asks nobody."""
-    desk.turns.ask_when_due()
-    shared = SimpleNamespace(close=lambda: None, most_spread=1.0)
-    desk.turns._shared = shared  # type: ignore[assignment]
-    desk.turns.ask_when_due()
-    assert shared.most_spread == 0.0
-
-
 def test_the_politest_authority_of_a_host_counts(desk: Desk) -> None:
     """Each port may ask for a pace."""
     desk.keep("a", 7.0, port=81)
