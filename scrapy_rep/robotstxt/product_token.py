@@ -18,8 +18,8 @@ _WHOLE_TOKEN: Final = re.compile(r"([A-Za-z0-9_-]+)(?:[/,].*)?")
 _NAME_AND_VERSION: Final = re.compile(
     r"(?:^|[\s;,])([A-Za-z0-9_-]+)(?:\.[A-Za-z0-9._-]*)?/[vV]?[0-9]"
 )
-_TOKEN_OF_1996: Final = re.compile(r'[^\x00-\x20()<>@,;:\\"/\[\]?={}\x7f-\U0010ffff]+')
-"""A token of RFC 1945 section 2.2, which the draft of 1996 refers to. It may hold a dot."""
+_DOTTED_TOKEN: Final = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z0-9_-]+)+")
+"""A name with dots, which a token of 1996 may hold (RFC 1945 section 2.2)."""
 _VERSION: Final = re.compile(r"/[0-9.]+")
 _MARK: Final = r"(?:://|www\.|@)"
 """What shows that a text holds a URL or a mail address."""
@@ -172,9 +172,8 @@ def _token_of_1996(name: str) -> str | None:
     """Return the product token as of 1996: ``f.bot``.
 
     It is looked for within the names of other crawlers, and half of it is part of too many: ``f``
-    of ``surfbot``.
+    of ``surfbot``. What else that draft permits in a token ends it, as in ``foobot+http://e.org``:
+    a site that forbids ``foobot`` means this crawler, too.
     """
-    token, whole = product_token(name), _TOKEN_OF_1996.match(name.strip())
-    if token is not None and whole is not None and whole.group().startswith(token):
-        return whole.group()
-    return token
+    token, dotted = product_token(name), _DOTTED_TOKEN.match(name.strip())
+    return dotted.group() if dotted is not None and dotted.group(1) == token else token

@@ -200,6 +200,20 @@ def test_half_a_name_is_not_looked_for_within_others(user_agent: str, token: str
         assert not RobotsTxt.parse(text, profile=profile).allowed("https://e.org/", user_agent)
 
 
+@rows(
+    "user_agent, named",
+    ("foobot+http://e.org/", "foobot"),
+    ("Foobot. Write to me@e.org", "foobot"),
+    ("Yahoo! Slurp", "Yahoo"),
+    ("Mozilla/5.0 (compatible; Moz/1.0)", "Moz"),
+)
+def test_only_dots_within_a_name_are_part_of_it(user_agent: str, named: str) -> None:
+    """Whatever else the draft of 1996 permits in a token: the line names this crawler."""
+    text = f"User-agent: {named}\nDisallow: /\n"
+    for profile in ("1996", "1994"):
+        assert not RobotsTxt.parse(text, profile=profile).allowed("https://e.org/", user_agent)
+
+
 def test_agents_become_tokens_in_falling_preference() -> None:
     """RFC 9309 section 2.2.1: matching is case-insensitive; ``*`` is no crawler's token."""
     assert tokens_of("MyBot/1.0 (x)", RFC) == ("mybot",)
