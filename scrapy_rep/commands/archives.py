@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from scrapy.http import Headers
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.outcome import TEMPORARY, Meaning, meaning_of
+from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError
 from scrapy_rep.commands.sources import DamagedError, absolute
 from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
-from scrapy_rep.sites.responses import bears_mark_of_proxy
+from scrapy_rep.sites.responses import has_mark_of_proxy
 
 _MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""
@@ -159,7 +159,7 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
             body = _body(record, status)
         except ValueError as error:
             damage = f"its body cannot be read: {error}"
-        if uri.startswith("http:") and _is_of_proxy(status, record.http_headers):
+        if has_mark_of_proxy(uri, status, _headers(record.http_headers)):
             damage = "a proxy of the crawler may have made it, and not the site"
     while record.raw_stream.read(_STEP):  # the digests are those of the whole record
         pass
@@ -181,15 +181,12 @@ def _record(record: Any, wanted: Callable[[str], bool], file: str) -> Record | N
     )
 
 
-def _is_of_proxy(status: int, http: Any) -> bool:
-    """Return whether a refusal bears the mark of a proxy; an archive does not say if there was one.
-
-    The other failures of a proxy are no permission anyway.
-    """
+def _headers(http: Any) -> Headers:
+    """Return the header fields of a response as a crawl has them."""
     headers = Headers()
     for name, value in http.headers:
         headers.appendlist(name, value)
-    return meaning_of(status, TEMPORARY) is Meaning.UNAVAILABLE and bears_mark_of_proxy(headers)
+    return headers
 
 
 def _field(record: Any, name: str) -> str:

@@ -97,32 +97,32 @@ def is_of_proxy(request: Request, response: Response) -> bool:
     """
     if response.status == PROXY_AUTHENTICATION_REQUIRED:
         return True  # perhaps of one that no meta names, as an intercepting proxy
-    if not 300 <= response.status <= 599 or not request.meta.get("proxy"):
-        return False
-    if urlsplit(request.url).scheme != "http" or _leads_home(request, response):
-        return False
-    return bears_mark_of_proxy(response.headers)
+    return bool(request.meta.get("proxy")) and has_mark_of_proxy(
+        request.url, response.status, response.headers
+    )
 
 
-def bears_mark_of_proxy(headers: Headers) -> bool:
-    """Return whether header fields are those of a forward proxy's own answer."""
+def has_mark_of_proxy(uri: str, status: int, headers: Headers) -> bool:
+    """Return whether the answer for a URI bears the mark of a forward proxy's own one."""
+    if urlsplit(uri).scheme != "http" or not 300 <= status <= 599 or _leads_home(uri, headers):
+        return False
     server = (headers.get("Server") or b"").lower().partition(b"/")[0].strip()
     return (
         "Proxy-Authenticate" in headers
         or "X-Squid-Error" in headers
-        or any(b"error=" in status for status in headers.getlist("Proxy-Status"))
+        or any(b"error=" in each for each in headers.getlist("Proxy-Status"))
         or server in _FORWARD_PROXIES
     )
 
 
-def _leads_home(request: Request, response: Response) -> bool:
+def _leads_home(uri: str, headers: Headers) -> bool:
     """Return whether a response leads to the host that was asked, perhaps by https."""
-    location = response.headers.get("Location")
+    location = headers.get("Location")
     if location is None:
         return False
     try:
-        target = urlsplit(urljoin(request.url, location.decode("latin-1")))
-        return target.hostname == urlsplit(request.url).hostname
+        target = urlsplit(urljoin(uri, location.decode("latin-1")))
+        return target.hostname == urlsplit(uri).hostname
     except ValueError:
         return False
 

@@ -399,6 +399,17 @@ def test_a_refusal_by_a_proxy_is_not_the_sites(tmp_path: Path, rejected: Path) -
     assert rejected.read_text().count("a proxy") == len(marks)
 
 
+@rows("target, status", ("http://proxy.org/denied", 3), ("https://a.org/robots.txt", 0))
+def test_a_proxy_may_redirect_to_a_page_of_its_own(
+    tmp_path: Path, target: str, status: int
+) -> None:
+    """A redirect to another host is no answer of the site; one from http to https may be."""
+    fields = {"http://a.org/robots.txt": [("X-Squid-Error", "ERR 0"), ("Location", target)]}
+    records = [("http://a.org/robots.txt", DATE, 302, b""), (target, DATE, 200, b"<p>Denied")]
+    file = write_archive(tmp_path / "a.warc", *records, fields=fields)
+    assert by_archive(file, "http://a.org/").status == status
+
+
 @pytest.mark.parametrize("status", [404, 302])
 def test_a_body_that_does_not_count_need_not_be_decoded(tmp_path: Path, status: int) -> None:
     """As in a crawl: the page of an error may say gzip, and be none."""
