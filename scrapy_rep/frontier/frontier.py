@@ -255,8 +255,11 @@ class Frontier:
         """Park no more sites, and give what was read ahead back to the base, which will close."""
         # A fault here must not keep the base from closing, which writes down what its queues have.
         self._guarded(self.progress.count_time, False)
-        self._guarded(self._demand.close)
-        self._guarded(self._agenda.alarm.cancel)
+        try:
+            self._demand.close()
+            self._agenda.alarm.cancel()
+        except Exception as error:  # noqa: BLE001
+            self.give_up(error)
         self.is_open = False
         if self._front is not None:
             self._front.give_back(enqueue, self._crawler, self._stats)

@@ -92,9 +92,6 @@ class Neighbours:
         """No store keeps the pace of a host."""
         return False
 
-    def ask_when_due(self) -> None:
-        """There is no store to ask."""
-
 
 class Crawl:
     """A frontier, its neighbours, and the requests that its scheduler has."""
@@ -307,6 +304,17 @@ def test_a_fault_at_the_close_loses_no_request(
     crawl.frontier.close(lambda request: not back.append(request))
     assert back == [waits]
     assert "The frontier failed (ValueError: a fault)" in caplog.text
+
+
+def test_after_a_fault_the_close_leaves_no_timer(crawl: Crawl) -> None:
+    """One of a site that waits for a time would keep the crawl in memory for ten minutes."""
+    crawl.neighbours.known = {"a.example"}
+    crawl.neighbours.blocks["a.example"] = Block(State.UNTIL, crawl.time() + 3_600)
+    crawl.schedule("a.example/", "b.example/")
+    assert crawl.next() is None
+    crawl.frontier.give_up(ValueError("a fault"))
+    crawl.frontier.close(lambda request: True)
+    assert crawl.time.timers == []
 
 
 def test_a_request_that_does_not_reach_the_last_step_keeps_no_room(time: VirtualTime) -> None:
