@@ -161,7 +161,7 @@ class Frontier:
             settings.getfloat("LOGSTATS_INTERVAL"),
             lambda: self.sites if self.is_open else None,
             self.interval_of,
-            lambda: places.waiting,
+            places,
         )
         """Counts and logs what waits."""
 

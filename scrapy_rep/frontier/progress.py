@@ -12,6 +12,7 @@ from scrapy_rep.frontier.alarm import Alarm
 from scrapy_rep.frontier.states import State
 
 if TYPE_CHECKING:
+    from scrapy_rep.frontier.places import Places
     from scrapy_rep.frontier.sites import Site, Sites
     from scrapy_rep.stats import RepStats
 
@@ -22,8 +23,8 @@ class Progress:
     """Logs a line every ``interval`` seconds while anything waits; never if ``interval`` is 0.
 
     ``sites()`` returns the sites, and None while the frontier is not open. ``interval_of()``
-    returns the seconds between two requests of a site that waits for its turn. ``in_place()``
-    returns the number of requests that wait in place, in the downloader.
+    returns the seconds between two requests of a site that waits for its turn. ``places`` counts
+    the requests that wait in place, in the downloader.
 
     To find the slowest site, a line walks all of them: 100,000 take a tenth of a second.
     """
@@ -34,13 +35,13 @@ class Progress:
         interval: float,
         sites: Callable[[], Sites | None],
         interval_of: Callable[[Site], float],
-        in_place: Callable[[], int],
+        places: Places,
     ):
         self._stats = stats
         self._interval = interval
         self._sites = sites
         self._interval_of = interval_of
-        self._in_place = in_place
+        self._places = places
         self._alarm = Alarm(self._log)
         self.is_timing = False
         """Whether all sites that are left wait for their turn."""
@@ -64,7 +65,7 @@ class Progress:
             self._stats.inc(names.WAITING, sites.waited)
             sites.waited = 0
         if sites.sites_waiting:
-            self._stats.max(names.WAITING_MAX, sites.requests_waiting + self._in_place())
+            self._stats.max(names.WAITING_MAX, sites.requests_waiting + self._places.waiting)
             self._stats.max(names.WAITING_SITES_MAX, sites.sites_waiting)
         only_paced = is_idle and sites.sites_paced == len(sites.by_key) > 0
         if only_paced or self.is_timing:
@@ -81,7 +82,7 @@ class Progress:
         """Return what waits, in one line; "" if nothing does."""
         sites = self._sites()
         parts = [] if sites is None else self._parts(sites)
-        if in_place := self._in_place():
+        if in_place := self._places.waiting:
             parts.append(f"Waiting in the downloader: {in_place:,} {_requests(in_place)}")
         return ". ".join(parts)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from math import inf
 from time import monotonic
@@ -125,6 +126,7 @@ class RobotsFetcher:
         self._signals = SignalSender(crawler)
         self._slot_numbers = count()
         listen(crawler, places)
+        self._negotiates = cache(self._is_zyte_api)
         self._asked_for_login: dict[Authority, float] = {}
 
     async def fetch(
@@ -232,7 +234,7 @@ class RobotsFetcher:
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
         exchange.slot = f"robots.txt {next(self._slot_numbers)} {uri}"
         meta["download_slot"] = exchange.slot
-        negotiates = self._is_zyte_api(urlsplit(uri).scheme)
+        negotiates = self._negotiates(urlsplit(uri).scheme)
         headers = question.headers(self._user_agent(), negotiates=negotiates)
         return Request(uri, callback=NO_CALLBACK, headers=headers, meta=meta)
 

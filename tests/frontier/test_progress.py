@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import pytest
 
+from scrapy_rep.frontier.places import Places
 from scrapy_rep.frontier.progress import Progress
 from scrapy_rep.stats import RepStats
 from tests.frontier.bench import Bench
@@ -26,10 +28,18 @@ def waiting(paced: dict[str, int], *, fetch: int = 0, until: int = 0, room: int 
     return bench
 
 
-def line(bench: Bench, in_place: int = 0, **paces: float) -> str:
+def in_place(requests: int) -> Places:
+    """So many requests wait in place."""
+    downloader: Any = None  # nothing is asked of it
+    places = Places(downloader, RepStats())
+    places.waiting = requests
+    return places
+
+
+def line(bench: Bench, requests: int = 0, **paces: float) -> str:
     """What is said of what waits, by the intervals of its paced sites."""
-    interval_of, waiting = lambda site: paces[site.key], lambda: in_place
-    return Progress(RepStats(), 60.0, lambda: bench.sites, interval_of, waiting).line()
+    neighbours = lambda: bench.sites, lambda site: paces[site.key], in_place(requests)
+    return Progress(RepStats(), 60.0, *neighbours).line()
 
 
 def test_nothing_is_said_if_nothing_waits() -> None:
@@ -53,7 +63,7 @@ def test_what_waits_in_place_is_said_last() -> None:
     assert line(waiting({}), 1) == "Waiting in the downloader: 1 request"
     said = "Waiting for their robots.txt: 1 site, 1 request. Waiting in the downloader: 2 requests"
     assert line(waiting({}, until=1), 2) == said
-    alone = Progress(RepStats(), 60.0, lambda: None, lambda site: 0.0, lambda: 1_240)
+    alone = Progress(RepStats(), 60.0, lambda: None, lambda site: 0.0, in_place(1_240))
     assert alone.line() == "Waiting in the downloader: 1,240 requests"
 
 
@@ -107,6 +117,6 @@ def test_a_site_that_grows_while_it_waits_may_become_the_slowest() -> None:
 @pytest.mark.parametrize("interval", [0.0, -1.0])
 def test_no_line_without_an_interval(interval: float) -> None:
     """Nothing has to be ended then."""
-    progress = Progress(RepStats(), interval, lambda: None, lambda site: 0.0, lambda: 0)
+    progress = Progress(RepStats(), interval, lambda: None, lambda site: 0.0, in_place(0))
     progress.open()
     assert progress._alarm.seconds_left is None
