@@ -167,8 +167,10 @@ async def test_a_fault_anywhere_is_no_permission_or_hang(village: Village, lasti
     assert await struck(MODULES, village.visit, some(2, lasting), lasting=lasting) == []
 
 
-QUEUES: dict[str, dict[str, Any]] = {"front": BY_PRIORITY, "cluster": {}}
-QUEUES["cluster"] |= {**OVER_REDIS, "SCHEDULER_FLUSH_ON_START": True}
+QUEUES: dict[str, dict[str, Any]] = {
+    "front": BY_PRIORITY,
+    "cluster": {**OVER_REDIS, "SCHEDULER_FLUSH_ON_START": True},
+}
 """Queues from which requests are read ahead."""
 
 

@@ -30,6 +30,9 @@ from tests.timed import waits
 MOST_HELD = 5 * FEW["CONCURRENT_REQUESTS"] + BATCH
 """Requests that a worker has at most: under way, waiting, and taken."""
 
+AT_LENGTH = [pytest.param(seconds, SILENT_FOR, marks=waits) for seconds in (10.0, 60.0)]
+"""Seconds for which a worker or Redis stands still, with the lease of a real crawl."""
+
 
 class Shops:
     """Some sites, one of which asks for half a second between two requests."""
@@ -98,7 +101,7 @@ def test_a_stop_gives_everything_back(site: Site, queue: RedisServer, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "lease"),
-    [(5.0, 3.0), *(pytest.param(each, SILENT_FOR, marks=waits) for each in (10.0, 60.0))],
+    [(5.0, 3.0), *AT_LENGTH],
 )
 def test_a_worker_that_stood_still_drops_what_others_have_got(
     site: Site, queue: RedisServer, tmp_path: Path, seconds: float, lease: float
@@ -157,7 +160,7 @@ def test_an_upgrade_loses_nothing(site: Site, queue: RedisServer, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "lease"),
-    [(4.0, 3.0), *(pytest.param(each, SILENT_FOR, marks=waits) for each in (10.0, 60.0))],
+    [(4.0, 3.0), *AT_LENGTH],
 )
 def test_an_outage_loses_nothing(site: Site, tmp_path: Path, seconds: float, lease: float) -> None:
     """It is gone, for longer than a lease or not, and comes back with what it had.
